@@ -1,0 +1,87 @@
+"""Typed errors, one class per boundary that can be crossed.
+
+Every error a user can cause carries one clear line: what, where, what to do (`hint`). A model fault is data for the
+caller (`Missing`), never an answer and never a score; only the classes under `StopRun` end a run.
+"""
+
+from __future__ import annotations
+
+
+class SkillOptError(Exception):
+    """Base of every error raised on purpose. `hint` says what to do; the surfaces print `message (hint)` on one line."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.hint}" if self.hint else self.message
+
+
+class ConfigError(SkillOptError):
+    """A configuration key or value is wrong, unknown or contradictory."""
+
+
+class DataError(SkillOptError):
+    """Items, splits or a skill file are missing, malformed or inconsistent."""
+
+
+class RunDirError(SkillOptError):
+    """The run directory is foreign, read-only, locked by another process, or holds a run with another configuration."""
+
+
+class JournalError(SkillOptError):
+    """The journal file cannot be read or written."""
+
+
+class ReplayMiss(SkillOptError):
+    """A replay asked for a call that the recorded journal does not hold. Never answered by a live call."""
+
+
+class ReplyError(SkillOptError):
+    """A model's reply does not have the asked-for shape. The caller re-asks once, then reports it as dropped."""
+
+
+class StopRun(SkillOptError):
+    """The run must end in order: best skill and report are written, then the reason is the last line."""
+
+
+class BudgetExceeded(StopRun):
+    """A cap would be passed by the next call. Carries (type, value, limit, source)."""
+
+    def __init__(self, kind: str, value: float, limit: float, source: str) -> None:
+        super().__init__(f"budget reached: {kind} would be {value:g}, the limit is {limit:g} ({source})")
+        self.kind, self.value, self.limit, self.source = kind, value, limit, source
+
+
+class CircuitOpen(StopRun):
+    """Many identical failures in a row: the provider is down or misconfigured. Holds the provider's own words."""
+
+
+class ModelError(SkillOptError):
+    """One call to a model failed."""
+
+
+class FatalModelError(ModelError, StopRun):
+    """Repeating cannot help: bad key, unknown model, wrong URL, refused parameter. Stops the run with the cause."""
+
+
+class TransientModelError(ModelError):
+    """Worth another attempt: timeout, connection, 408, 409, 429, 5xx, cut or empty body.
+
+    `retry_after` is the server's wish in seconds (None when it gave none); `overloaded` halves the limiter's width.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None, overloaded: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.overloaded = overloaded
+
+
+class ContextOverflow(ModelError):
+    """The prompt does not fit the model's context. Repeating cannot help, but other items may fit."""
+
+
+class DeadlineExceeded(ModelError):
+    """The deadline that covers all attempts of one call has passed."""

@@ -1,0 +1,83 @@
+"""What became of one item: scored, missing, or not measured yet.
+
+A wrong answer is `Scored(0.0, …)`. `Missing` is everything that is not the skill's fault; it never enters a mean, never
+becomes a training trace, and is counted on every line that shows a score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from skillopt.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A measured result. `hard` and `soft` are finite floats in [0, 1]; `detail` holds what tables and prompts show."""
+
+    hard: float
+    soft: float
+    fail_reason: str = ""
+    predicted: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Not measured, and not the skill's fault. `error` is the provider's own words, already redacted."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Not measured yet."""
+
+
+Outcome: TypeAlias = Scored | Missing | Pending
+
+
+def checked(item_id: str, outcome: Scored) -> Scored:
+    """The boundary check where a scorer returns. Raises `DataError` naming the item and the value."""
+    for name, value in (("hard", outcome.hard), ("soft", outcome.soft)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DataError(
+                f"item {item_id!r}: the scorer returned {name}={value!r}",
+                hint="a score is a finite number from 0 to 1",
+            )
+    return outcome
+
+
+@dataclass(frozen=True)
+class Score:
+    """Unweighted means over scored outcomes, always with n and coverage."""
+
+    hard: float
+    soft: float
+    n: int
+    total: int
+
+    @property
+    def coverage(self) -> float:
+        """Scored share of all items, 0 to 1."""
+        return self.n / self.total
+
+    def __str__(self) -> str:
+        return f"{self.hard:.4f} on {self.n} of {self.total}"
+
+
+def compute_score(outcomes: Iterable[Outcome]) -> Score | None:
+    """Means over what was scored; None when items exist but none was measured. Raises `DataError` for an empty set."""
+    every = list(outcomes)
+    if not every:
+        raise DataError("nothing to score: the set of items is empty")
+    scored = [o for o in every if isinstance(o, Scored)]
+    if not scored:
+        return None
+    n = len(scored)
+    return Score(
+        hard=math.fsum(o.hard for o in scored) / n, soft=math.fsum(o.soft for o in scored) / n, n=n, total=len(every)
+    )

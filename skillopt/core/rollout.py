@@ -1,0 +1,34 @@
+"""One item attempted once by the target with one skill: outcome plus trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillopt.core.item import Item
+from skillopt.core.outcome import Outcome, Scored
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """The value that every stage after the first one reads.
+
+    `skill_hash` is the identity of exactly the bytes the target saw (invariant I1). `trajectory` is the content of
+    `conversation.json`. `tokens` counts the calls this rollout rests on: calls, prompt_tokens, completion_tokens,
+    cached_tokens (None where the provider reported nothing).
+    """
+
+    item: Item
+    skill_hash: str
+    outcome: Outcome
+    repeat: int = 0
+    trajectory: tuple[Mapping[str, Any], ...] = ()
+    tokens: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    system_prompt: str = ""
+    user_prompt: str = ""
+
+    @property
+    def scored(self) -> Scored | None:
+        """The outcome when it was measured, else None."""
+        return self.outcome if isinstance(self.outcome, Scored) else None

@@ -1,0 +1,79 @@
+"""The skill document: text, YAML header, protected regions, hash.
+
+The text is the truth; header and regions are spans of it. A region is a marker pair at the document's end; the header is
+`---` … `---` at the very top. Both are read-only for edits (`core.editor`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from skillopt.core.hashing import skill_hash
+
+SLOW_UPDATE = ("<!-- SLOW_UPDATE_START -->", "<!-- SLOW_UPDATE_END -->")
+APPENDIX = ("<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->")
+MARKERS = (*SLOW_UPDATE, *APPENDIX)
+
+_HEADER = re.compile(r"\A---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|\Z)")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Half-open character range `[start, end)` of the skill's text."""
+
+    start: int
+    end: int
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """True when `[start, end)` shares a character with this span, or lies strictly inside it when empty."""
+        if start == end:
+            return self.start < start < self.end
+        return start < self.end and self.start < end
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A skill document. Two skills with equal text are equal, whatever produced them."""
+
+    text: str
+
+    @cached_property
+    def hash(self) -> str:
+        """First 16 hex digits of SHA-256 of the UTF-8 text."""
+        return skill_hash(self.text)
+
+    @cached_property
+    def header(self) -> Span | None:
+        """The YAML header with its closing line, or None."""
+        match = _HEADER.match(self.text)
+        return Span(match.start(), match.end()) if match else None
+
+    @cached_property
+    def regions(self) -> tuple[Span, ...]:
+        """Protected regions with their markers, in order of place. A start marker without an end protects to the end;
+        an end marker without a start protects itself."""
+        spans: list[Span] = []
+        for start_marker, end_marker in (SLOW_UPDATE, APPENDIX):
+            at = 0
+            while (start := self.text.find(start_marker, at)) >= 0:
+                end = self.text.find(end_marker, start)
+                at = len(self.text) if end < 0 else end + len(end_marker)
+                spans.append(Span(start, at))
+            at = 0
+            while (stray := self.text.find(end_marker, at)) >= 0:
+                at = stray + len(end_marker)
+                if not any(s.start <= stray < s.end for s in spans):
+                    spans.append(Span(stray, at))
+        return tuple(sorted(spans, key=lambda s: s.start))
+
+    @cached_property
+    def protected(self) -> tuple[Span, ...]:
+        """Header and regions: what no edit may touch."""
+        return (*((self.header,) if self.header else ()), *self.regions)
+
+    @property
+    def is_blank(self) -> bool:
+        """True when there is nothing for the target to read."""
+        return not self.text.strip()

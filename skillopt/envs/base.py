@@ -1,0 +1,96 @@
+"""The environment contract.
+
+An environment loads items, builds the target's messages and scores the target's final text. Batching, retries, limits,
+resume and artifacts are shared code (`envs.runner`, the engine); an environment of 100–200 lines is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored
+from skillopt.model.types import Message
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The three splits, in file order. `train_total` is the size before `limit` cut it."""
+
+    train: tuple[Item, ...]
+    selection: tuple[Item, ...]
+    test: tuple[Item, ...]
+    train_total: int = 0
+    manifest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """`split_manifest.json` of a generated split; empty for `split_dir`."""
+
+    def named(self, split: str) -> tuple[Item, ...]:
+        """Items of a canonical split name (`core.item.SPLITS`)."""
+        return {"train": self.train, "selection": self.selection, "test": self.test}[split]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One model turn of a finished conversation: what was sent last, and the reply."""
+
+    user: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the environment wants the target called; the configuration fills it."""
+
+    max_completion_tokens: int = 16_384
+    temperature: float | None = None
+    deadline_s: float = 180.0
+
+
+class Env(Protocol):
+    """One benchmark or one person's own tasks."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """Changes whenever prompt or scorer change; in the fingerprint of a run."""
+        ...
+
+    @property
+    def sampling(self) -> Sampling: ...
+
+    @property
+    def pass_threshold(self) -> float:
+        """An item passes when `hard` reaches this; 1.0 unless the scorer is graded."""
+        ...
+
+    def load(self) -> Splits:
+        """Read and check the items. Raises `DataError` naming file, item and field; spends nothing."""
+        ...
+
+    def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
+        """The first request: system message (shared text, then the skill), then the item. No gold value in it."""
+        ...
+
+    def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
+        """The next user message after the given turns, or None when the conversation is over."""
+        ...
+
+    def score(self, item: Item, text: str) -> Scored:
+        """Score the final text. Pure; raises nothing for a wrong or empty answer."""
+        ...
+
+    def task_text(self, item: Item) -> str:
+        """What an analyst sees as the task (at most a few thousand characters)."""
+        ...
+
+    def golds(self, item: Item) -> tuple[str, ...]:
+        """Gold values of the item as text, for the leakage check and the contrast shown to analysts on train items."""
+        ...
+
+    def prompt(self, name: str) -> str | None:
+        """This environment's own template for an optimizer prompt (`analyst_error`, …), or None for the generic one."""
+        ...

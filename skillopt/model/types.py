@@ -1,0 +1,152 @@
+"""The contract between everything that asks a model and everything that answers.
+
+`ChatModel.chat` is the only way the system calls a model: journalled, budgeted, limited, retried. A `Backend` makes one
+attempt and knows nothing of the rest; adding a provider means writing one `Backend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Role = Literal["target", "optimizer", "judge"]
+Finish = Literal["stop", "length", "refusal", "tool_calls"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message. `content` is text, or OpenAI content parts for images."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str | tuple[Mapping[str, Any], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The OpenAI wire shape."""
+        content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
+        return {"role": self.role, "content": content}
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """Everything that can change the answer, and what governs the call.
+
+    In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat.
+    Not in it: stage, priority, deadline_s, attempts.
+    """
+
+    messages: tuple[Message, ...]
+    stage: str
+    max_completion_tokens: int = 16_384
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    reasoning_effort: str = ""
+    schema: Mapping[str, Any] | None = None
+    schema_name: str = "reply"
+    repeat: int = 0
+    priority: int = 0
+    """Lower goes first when the endpoint is full; speculation uses 10."""
+    deadline_s: float = 600.0
+    """Covers all attempts, waiting for a place included not."""
+    attempts: int = 5
+
+    def key_fields(self) -> dict[str, Any]:
+        """The request's share of the journal key."""
+        return {
+            "messages": [m.to_json() for m in self.messages],
+            "max_completion_tokens": self.max_completion_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "reasoning_effort": self.reasoning_effort,
+            "schema": self.schema,
+            "repeat": self.repeat,
+        }
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call. None means the provider did not say; it is never shown as 0."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def to_json(self) -> dict[str, int | None]:
+        """Plain mapping for the journal and the ledger."""
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cached_tokens": self.cached_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+        }
+
+
+@dataclass(frozen=True)
+class ChatReply:
+    """One answer of a healthy call. An empty `text` with finish `stop` is a real answer; `length` is never adopted."""
+
+    text: str
+    finish: Finish = "stop"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    """The model name that the provider reported."""
+
+
+class Backend(Protocol):
+    """One attempt at one provider. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` only."""
+
+    @property
+    def model(self) -> str:
+        """Model or deployment name that is asked for."""
+        ...
+
+    @property
+    def endpoint(self) -> str:
+        """Names the limiter's account: scheme, host, port and path, no credentials."""
+        ...
+
+    def identity(self) -> Mapping[str, Any]:
+        """What of the backend can change the answer: kind, model, fixed body fields. Part of the journal key. No host,
+        no key, no timeout."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Send one request once. Cancellation must stop the work."""
+        ...
+
+    async def aclose(self) -> None:
+        """Free connections and child processes. Idempotent."""
+        ...
+
+
+class ChatModel(Protocol):
+    """What stages and environments call."""
+
+    @property
+    def model(self) -> str:
+        """Model name, for records."""
+        ...
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer from the journal or the provider. Raises `ModelError` (this call is lost: the outcome is Missing),
+        `StopRun` (the run must end: fatal error, budget, open circuit) or `ReplayMiss`."""
+        ...
+
+
+class Meter(Protocol):
+    """The budget as the model layer sees it: reserve before the call, settle after it."""
+
+    def reserve(self, *, role: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None) -> Any:
+        """Returns a ticket. Raises `BudgetExceeded` when the call could pass a cap. `usd` None means price unknown."""
+        ...
+
+    def settle(self, ticket: Any, *, usage: Usage, usd: float | None) -> None:
+        """Replace the reservation by what was used."""
+        ...
+
+    def release(self, ticket: Any) -> None:
+        """The call was not made (cancelled before it was sent, or failed without being billed)."""
+        ...
