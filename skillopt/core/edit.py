@@ -41,14 +41,15 @@ class Edit:
 
     @classmethod
     def from_json(cls, raw: Any, *, source_type: str = "failure", support_count: int = 1) -> Edit:
-        """Read one edit of a model's reply. A schema violation (null, wrong type) makes this edit `invalid`, no more."""
+        """Read one edit of a model's reply. A schema violation (null, wrong type) makes only this one `invalid`."""
         if not isinstance(raw, Mapping):
             return cls(op="", invalid=f"an edit must be an object, got {type(raw).__name__}", source_type=source_type)
         values: Mapping[str, Any] = {str(k): v for k, v in raw.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         problems = [
             f"{key} must be text, got {type(values[key]).__name__}"
             for key in ("op", "target", "content")
-            if key in values and not isinstance(values[key], str)
+            if key in values
+            and not isinstance(values[key], str)
             and not (key == "target" and values[key] is None and values.get("op") == "append")
         ]
         if "op" not in values:
@@ -60,7 +61,9 @@ class Edit:
             op=values["op"] if isinstance(values.get("op"), str) else "",
             target=values.get("target") if isinstance(values.get("target"), str) else None,
             content=values.get("content") if isinstance(values.get("content"), str) else None,
-            support_count=count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else support_count,
+            support_count=count
+            if isinstance(count, int) and not isinstance(count, bool) and count > 0
+            else support_count,
             source_type=source if source in ("failure", "success", "mixed") else source_type,
             merge_level=level if isinstance(level, int) and not isinstance(level, bool) else None,
             invalid="; ".join(problems),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SkillOptError(Exception):
-    """Base of every error raised on purpose. `hint` says what to do; the surfaces print `message (hint)` on one line."""
+    """Base of every error raised on purpose. `hint` says what to do; surfaces print message and hint on one line."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What observers see. One frozen object per event; observers only read, and their faults are contained by the engine."""
+"""What observers see. One frozen object per event; observers only read, and the engine contains their faults."""
 
 from __future__ import annotations
 

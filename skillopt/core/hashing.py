@@ -1,7 +1,7 @@
 """Canonical bytes and their digests: the identity of items, skills, calls and prompts.
 
-Identity is a hash of content, never a list position or a path. Canonical JSON is UTF-8, keys sorted, no spaces, floats in
-Python's shortest round-trip form; NaN and infinities are refused because they have no JSON.
+Identity is a hash of content, never a list position or a path. Canonical JSON is UTF-8, keys sorted, no spaces, floats
+in Python's shortest round-trip form; NaN and infinities are refused because they have no JSON.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ Outcome: TypeAlias = Scored | Missing | Pending
 def checked(item_id: str, outcome: Scored) -> Scored:
     """The boundary check where a scorer returns. Raises `DataError` naming the item and the value."""
     for name, value in (("hard", outcome.hard), ("soft", outcome.soft)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 <= value <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        number: object = value
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
             raise DataError(
                 f"item {item_id!r}: the scorer returned {name}={value!r}",
                 hint="a score is a finite number from 0 to 1",

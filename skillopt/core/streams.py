@@ -1,7 +1,7 @@
 """Named random streams. Each use has its own generator, so streams never interact and resuming cannot shift them.
 
-The published batch plan seeds `random.Random` with plain integers (`numbered`); everything new draws from a stream named
-after its purpose (`named`). The global generator is never used.
+The published batch plan seeds `random.Random` with plain integers (`numbered`); everything new draws from a stream
+named after its purpose (`named`). The global generator is never used.
 """
 
 from __future__ import annotations

@@ -1,0 +1,68 @@
+"""Feeding a gate: units are measured concurrently, decided on in order.
+
+Verdicts depend on ordered prefixes only, never on arrival order, so any width gives the same bytes. Units that the gate
+certainly needs are launched at once; beyond them a few are started on speculation, and cancelled when the gate settles.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Decision(Protocol):
+    """What the stream needs of a gate."""
+
+    @property
+    def seen(self) -> int: ...
+
+    @property
+    def settled(self) -> bool: ...
+
+    def needed(self) -> int: ...
+
+    def observe(self, value: float | None) -> None: ...
+
+
+async def drive(
+    decision: Decision,
+    total: int,
+    measure: Callable[[int, bool], Awaitable[T]],
+    value: Callable[[T], float | None],
+    *,
+    width: int,
+    speculation: int,
+) -> list[T]:
+    """Measure units `decision.seen … total-1` in order until the gate settles; returns the results of that prefix.
+
+    `measure(position, certain)` runs one unit; `certain` is False for one started on speculation. At most `width` are
+    under way, of which at most `speculation` are uncertain. On error or cancellation nothing is left running.
+    """
+    running: dict[int, asyncio.Task[T]] = {}
+    results: list[T] = []
+    launched = position = decision.seen
+
+    def launch() -> None:
+        nonlocal launched
+        certain = position + decision.needed()
+        limit = min(total, position + width, max(certain, position + 1) + speculation)
+        while launched < limit:
+            running[launched] = asyncio.ensure_future(measure(launched, launched < certain))
+            launched += 1
+
+    try:
+        while not decision.settled:
+            launch()
+            result = await running.pop(position)
+            results.append(result)
+            decision.observe(value(result))
+            position += 1
+    finally:
+        for task in running.values():
+            task.cancel()
+        if running:
+            await asyncio.gather(*running.values(), return_exceptions=True)
+    return results

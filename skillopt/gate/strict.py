@@ -1,0 +1,143 @@
+"""The strict gate: a candidate is kept when its mean is strictly greater than the current one's. Ties reject.
+
+It decides early and exactly (invariant I9): units are looked at in an order fixed before the candidate is seen, and the
+candidate is dropped at the first prefix after which even perfect scores on all that is left could not win. A full
+evaluation would have said the same. Sums are compared with `math.fsum`, which is correctly rounded, so the sign of a
+difference is exact.
+
+A unit that either side has not measured takes no part in the comparison; before its last retry it may still become a
+win, so the bound counts it as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skillopt.gate.interval import mean_interval
+from skillopt.gate.verdict import Action, Evidence, Verdict
+
+BEST_VALUE = 1.0
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One paired measurement: an item's repeat, with the incumbent's value on it (None = not measured)."""
+
+    index: int
+    name: str
+    incumbent: float | None
+
+
+def failures_first(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
+    """The order that lets arithmetic decide soonest: most headroom first, then the most volatile, then file order.
+
+    `flips` counts how often earlier candidates won or lost a unit. A rejection needs every unit the incumbent fails (a
+    win may hide there) and then only as many losses as there were wins; volatile units bring those soonest.
+    """
+    return sorted(
+        units, key=lambda u: (u.incumbent if u.incumbent is not None else -1.0, -flips.get(u.name, 0), u.index)
+    )
+
+
+def file_order(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
+    """The order of the file; for comparison with published runs."""
+    del flips
+    return sorted(units, key=lambda u: u.index)
+
+
+class StrictGate:
+    """One decision. Feed `observe` with the candidate's value on each ordered unit; `settled` says when to stop."""
+
+    def __init__(self, units: Sequence[Unit], *, early: bool, coverage_floor: float, best_score: float | None) -> None:
+        """`units` in the gate's order; `best_score` is the best gate score so far (None = nothing measured)."""
+        self.units = list(units)
+        self._early = early
+        self._floor = coverage_floor
+        self._best = best_score
+        self._values: list[float | None] = []
+        self._terms: list[float] = []
+        self._headroom = [0.0] * (len(self.units) + 1)
+        for at in range(len(self.units) - 1, -1, -1):
+            incumbent = self.units[at].incumbent
+            self._headroom[at] = self._headroom[at + 1] + (0.0 if incumbent is None else BEST_VALUE - incumbent)
+        self._gain = 0.0
+
+    @property
+    def seen(self) -> int:
+        """Units observed so far."""
+        return len(self._values)
+
+    def observe(self, value: float | None) -> None:
+        """Record the candidate's value on the next unit; None when it could not be measured."""
+        unit = self.units[self.seen]
+        self._values.append(value)
+        if unit.incumbent is not None:
+            self._terms += (BEST_VALUE if value is None else value, -unit.incumbent)
+            self._gain += self._terms[-2] + self._terms[-1]
+
+    def _cannot_win(self) -> bool:
+        # Running sums are cheap; only where rounding could matter is the exact sum worth its price.
+        if self._gain + self._headroom[self.seen] > _ROUNDING:
+            return False
+        rest = [t for u in self.units[self.seen :] if u.incumbent is not None for t in (BEST_VALUE, -u.incumbent)]
+        return math.fsum((*self._terms, *rest)) <= 0
+
+    @property
+    def settled(self) -> bool:
+        """True when no further unit can change the verdict."""
+        if self.seen == len(self.units):
+            return True
+        return self._early and self._cannot_win()
+
+    def needed(self) -> int:
+        """How many further units are certainly looked at, whatever their values: launching so many wastes nothing.
+
+        A unit that scores 0 lowers the reachable sum by exactly one, so that many units are needed to sink below zero.
+        """
+        left = len(self.units) - self.seen
+        if not self._early:
+            return left
+        return max(0, min(left, math.ceil(self._gain + self._headroom[self.seen] - _ROUNDING)))
+
+    def verdict(self) -> Verdict:
+        """The decision. Call it when `settled`."""
+        paired = self._paired()
+        complete = self.seen == len(self.units)
+        measured = [v for v in self._values if v is not None]
+        score = math.fsum(measured) / len(measured) if complete and measured else None
+        evidence = Evidence(
+            wins=tuple(u.name for u, v, i in paired if v > i),
+            losses=tuple(u.name for u, v, i in paired if v < i),
+            evaluated=self.seen,
+            total=len(self.units),
+            missing=sum(v is None for v in self._values),
+            early_stopped=not complete,
+            bound=None if complete else self._bound(),
+            interval=mean_interval([v - i for _, v, i in paired]) if complete and len(paired) > 1 else None,
+        )
+        action, reason = self._decide(evidence, score)
+        return Verdict(action=action, score=score if action != "undecided" else None, evidence=evidence, reason=reason)
+
+    def _paired(self) -> list[tuple[Unit, float, float]]:
+        seen = zip(self.units, self._values, strict=False)
+        return [(u, v, u.incumbent) for u, v in seen if v is not None and u.incumbent is not None]
+
+    def _bound(self) -> float:
+        rest = [BEST_VALUE] * (len(self.units) - self.seen)
+        return math.fsum([BEST_VALUE if v is None else v for v in self._values] + rest) / len(self.units)
+
+    def _decide(self, evidence: Evidence, score: float | None) -> tuple[Action, str]:
+        if not evidence.early_stopped and (score is None or evidence.coverage < self._floor):
+            got = evidence.evaluated - evidence.missing
+            return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
+        tally = f"{len(evidence.wins)} won, {len(evidence.losses)} lost"
+        if evidence.early_stopped:
+            return "reject", f"cannot exceed the current score any more after {evidence.evaluated} items ({tally})"
+        if math.fsum(t for _, v, i in self._paired() for t in (v, -i)) <= 0:
+            return "reject", f"not strictly better than the current skill ({tally})"
+        if self._best is None or (score is not None and score > self._best):
+            return "accept_new_best", f"strictly better than the current and the best skill ({tally})"
+        return "accept", f"strictly better than the current skill, not than the best ({tally})"

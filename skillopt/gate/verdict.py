@@ -1,0 +1,63 @@
+"""What a gate said about one candidate, with the evidence that stands beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Action = Literal["accept_new_best", "accept", "reject", "force_accept", "undecided"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Counts over the decided prefix of the gate's order, in units (an item, or an item's repeat)."""
+
+    wins: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    evaluated: int = 0
+    total: int = 0
+    missing: int = 0
+    early_stopped: bool = False
+    bound: float | None = None
+    """The most the candidate's mean could still have reached when an early stop decided."""
+    interval: tuple[float, float] | None = None
+    """95 % interval of the mean difference; only for a complete evaluation, whose order cannot bias it."""
+
+    @property
+    def coverage(self) -> float:
+        """Measured share of the evaluated units."""
+        return (self.evaluated - self.missing) / self.evaluated if self.evaluated else 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An action and why. `score` is the candidate's gate score over the whole selection split, or None when an early
+    stop left it unmeasured (a mean over a chosen prefix is nobody's score)."""
+
+    action: Action
+    score: float | None
+    evidence: Evidence
+    reason: str
+
+    @property
+    def accepted(self) -> bool:
+        """True when the candidate becomes the current skill."""
+        return self.action in ("accept", "accept_new_best", "force_accept")
+
+    def to_json(self) -> dict[str, Any]:
+        """Fields of the step record."""
+        e = self.evidence
+        return {
+            "action": self.action,
+            "reason": self.reason,
+            "candidate_gate_score": self.score,
+            "wins": list(e.wins),
+            "losses": list(e.losses),
+            "evaluated_n": e.evaluated,
+            "selection_n": e.total,
+            "n_missing": e.missing,
+            "coverage": round(e.coverage, 6),
+            "early_stopped": e.early_stopped,
+            "score_bound": e.bound,
+            "interval": list(e.interval) if e.interval else None,
+        }

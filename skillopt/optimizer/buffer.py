@@ -1,0 +1,105 @@
+"""The step buffer: what the earlier steps of this epoch tried, and what was rejected.
+
+Entries are plain data derived from recorded decisions, so after an interruption the buffer is what it would have been.
+It is emptied at each epoch start and rendered into the prompts of analysts within their budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillopt.core.edit import Edit
+from skillopt.core.rollout import Rollout
+from skillopt.gate.verdict import Verdict
+from skillopt.optimizer.reflect import Reflection
+from skillopt.optimizer.trajectory import cut
+
+
+def failure_patterns(failures: Sequence[Rollout], reflection: Reflection) -> list[dict[str, Any]]:
+    """Failed items grouped by the part of `fail_reason` before ":".
+
+    The label is the analyst's summary of the minibatch that held most of the group's items, else the prefix itself.
+    """
+    groups: dict[str, list[str]] = {}
+    for rollout in failures:
+        scored = rollout.scored
+        prefix = (scored.fail_reason.split(":", 1)[0].strip() if scored else "") or "wrong answer"
+        groups.setdefault(prefix, []).append(rollout.item.id)
+    rows: list[dict[str, Any]] = []
+    for prefix, ids in groups.items():
+        label = prefix
+        holding = max(reflection.groups, key=lambda g: len(set(ids) & set(g.item_ids)), default=None)
+        if (
+            holding is not None
+            and holding.reply is not None
+            and holding.reply.summary
+            and set(ids) & set(holding.item_ids)
+        ):
+            first = holding.reply.summary[0]
+            label = cut(f"{first.get('failure_type', prefix)}: {first.get('description', '')}", 240)
+        rows.append({"pattern": label, "count": len(ids), "task_ids": ids})
+    return sorted(rows, key=lambda row: -row["count"])
+
+
+def entry(
+    *,
+    step: int,
+    verdict: Verdict,
+    current_score: float | None,
+    n_total: int,
+    patterns: Sequence[Mapping[str, Any]],
+    edits: Sequence[Edit],
+    unmatched: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The entry after a gated step; it is also `trajectory_digest.json`."""
+    row: dict[str, Any] = {
+        "step": step,
+        "action": verdict.action,
+        "n_total": n_total,
+        "n_fail": sum(p["count"] for p in patterns),
+        "failure_patterns": list(patterns),
+    }
+    if verdict.action == "reject":
+        row["score_before"] = current_score
+        row["score_after"] = verdict.score
+        row["score_after_at_most"] = verdict.evidence.bound
+        row["rejected_edits"] = [
+            {k: v for k, v in e.to_json().items() if k in ("op", "target", "content")} for e in edits
+        ]
+    if unmatched:
+        row["unmatched_edits"] = list(unmatched)
+    return row
+
+
+def _score(entry: Mapping[str, Any]) -> str:
+    before = entry.get("score_before")
+    after = entry.get("score_after")
+    if after is None:
+        bound = entry.get("score_after_at_most")
+        reached = f"at most {bound:.4f}" if bound is not None else "unknown"
+    else:
+        reached = f"{after:.4f}"
+    return f"selection score {before:.4f} before, {reached} after" if before is not None else f"{reached} after"
+
+
+def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
+    """The buffer as prompt text of at most about `limit` characters, newest steps kept; "" when there is none."""
+    blocks: list[str] = []
+    for item in reversed(entries):
+        lines = [f"Step {item['step']}: {item['action']}; {item['n_fail']} of {item['n_total']} tasks failed"]
+        lines += [f"- pattern ({p['count']}x): {p['pattern']}" for p in item["failure_patterns"][:4]]
+        if "rejected_edits" in item:
+            lines.append(f"- rejected, {_score(item)}:")
+            for edit in item["rejected_edits"]:
+                target = f" at «{cut(edit['target'], 120)}»" if edit.get("target") else ""
+                lines.append(f"  - {edit['op']}{target}: {cut(edit.get('content') or '', 300)}")
+        for row in item.get("unmatched_edits", ()):
+            lines.append(f"- not applied ({row['status']}): anchor «{cut(row['target'], 120)}»; {row.get('note', '')}")
+        blocks.append("\n".join(lines))
+        if sum(map(len, blocks)) > limit:
+            blocks[-1] = cut(blocks[-1], max(120, limit - sum(map(len, blocks[:-1]))))
+            break
+    if len(blocks) < len(entries):
+        blocks.append(f"({len(entries) - len(blocks)} older steps are not shown.)")
+    return "\n".join(reversed(blocks))

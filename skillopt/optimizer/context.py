@@ -1,0 +1,72 @@
+"""What an optimizer stage may touch: the optimizer model, the prompts, the observers, its own settings. Nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skillopt.core.events import Emit, silent
+from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
+from skillopt.optimizer.prompting import PromptBook
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """The optimizer's share of the configuration (`spec/configuration.md` sections gradient and optimizer)."""
+
+    learning_rate: int = 4
+    minibatch_size: int = 8
+    merge_batch_size: int = 8
+    analyst_workers: int = 16
+    failure_only: bool = False
+    profile: str = "full"
+    proposals: int = 1
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    max_completion_tokens: int = 16_384
+    prompt_token_budget: int = 100_000
+    deadline_s: float = 600.0
+
+
+@dataclass
+class Tally:
+    """Counts what the optimizer calls of one stage line used: `{stage: {calls, prompt_tokens, completion_tokens}}`.
+
+    Unknown usage makes the sum unknown (None), never smaller.
+    """
+
+    stages: dict[str, dict[str, int | None]] = field(default_factory=dict[str, "dict[str, int | None]"])
+    reasks: int = 0
+    dropped: int = 0
+
+    def add(self, stage: str, usage: Usage, calls: int = 1) -> None:
+        """Count calls under a stage tag."""
+        row = self.stages.setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
+        row["calls"] = (row["calls"] or 0) + calls
+        for name in ("prompt_tokens", "completion_tokens"):
+            now, more = row[name], getattr(usage, name)
+            row[name] = None if now is None or more is None else now + more
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """Handed to every optimizer stage."""
+
+    model: ChatModel
+    settings: OptimizerSettings
+    prompts: PromptBook
+    tally: Tally
+    emit: Emit = silent
+
+    def request(self, system: str, user: str, *, stage: str, repeat: int = 0) -> ChatRequest:
+        """An optimizer call: shared instructions in the system message, what is particular to the call last."""
+        s = self.settings
+        return ChatRequest(
+            messages=(Message("system", system), Message("user", user)),
+            stage=stage,
+            max_completion_tokens=s.max_completion_tokens,
+            temperature=s.temperature,
+            reasoning_effort=s.reasoning_effort,
+            repeat=repeat,
+            deadline_s=s.deadline_s,
+            attempts=3,
+        )

@@ -1,0 +1,53 @@
+"""Prompts are Jinja templates in `prompts/*.md`; an environment may add its own vocabulary to the analysts' prompts.
+
+A rendered prompt is part of the journal key, so an edited template never meets an old answer. Text that came from a task
+or a trajectory is data: `fenced` puts it between fences longer than any run of backticks inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import jinja2
+
+from skillopt.core.hashing import digest
+
+
+def fenced(text: str, label: str = "data") -> str:
+    """The text in a labelled fence that it cannot close itself."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{label}\n{text}\n{fence}"
+
+
+class PromptBook:
+    """Renders the optimizer's prompts. `supplement(name)` is the environment's own addition, or None."""
+
+    def __init__(self, supplement: Callable[[str], str | None] = lambda name: None) -> None:
+        self._supplement = supplement
+        self._jinja = jinja2.Environment(
+            loader=jinja2.PackageLoader("skillopt.optimizer", "prompts"),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+        )
+        self._jinja.filters["fenced"] = fenced
+
+    def render(self, name: str, **values: Any) -> str:
+        """Render `prompts/<name>.md`."""
+        values.setdefault("supplement", (self._supplement(name) or "").strip())
+        return self._jinja.get_template(f"{name}.md").render(**values).strip() + "\n"
+
+    @cached_property
+    def version(self) -> str:
+        """Hash over all templates and supplements; shown in records."""
+        names = self._jinja.list_templates()
+        loader = self._jinja.loader
+        sources = {n: loader.get_source(self._jinja, n)[0] for n in names} if loader else {}
+        own = {n: self._supplement(n.removesuffix(".md")) for n in names}
+        return digest({"templates": sources, "supplements": own})[:16]

@@ -1,0 +1,198 @@
+"""Stage 2: minibatches of failures and of successes become patches, one optimizer call a group.
+
+Partition and order are those of pipeline §5 (failures shuffled with the batch seed, successes with the seed plus one). A
+lost or unreadable reply costs its own group and is counted; when no group at all could be asked, the cause is raised,
+because failures without one reflection are a fault and not an empty step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from skillopt.core.edit import Patch
+from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.core.streams import numbered, shuffled
+from skillopt.envs.base import Env
+from skillopt.model.replies import ask_json
+from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.schemas import (
+    COMPACT_REPLY,
+    FAILURE_REPLY,
+    SUCCESS_REPLY,
+    AnalystReply,
+    read_analyst,
+    read_compact,
+)
+from skillopt.optimizer.trajectory import contrast, estimated_tokens, render_group
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Group:
+    """One minibatch and what its analyst said. `reply` is None when the call or its reply was lost (`lost` says why)."""
+
+    kind: str
+    number: int
+    item_ids: tuple[str, ...]
+    reply: AnalystReply | None
+    lost: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """`minibatch_fail_000.json` and so on."""
+        return f"minibatch_{'fail' if self.kind == 'failure' else 'succ'}_{self.number:03d}.json"
+
+    def to_json(self) -> dict[str, Any]:
+        """The published file of a minibatch."""
+        body: dict[str, Any] = {"batch_size": len(self.item_ids), "item_ids": list(self.item_ids)}
+        if self.reply is None:
+            return {**body, "dropped": self.lost}
+        if self.kind == "failure":
+            body["failure_summary"] = [dict(s) for s in self.reply.summary]
+        else:
+            body["success_patterns"] = list(self.reply.patterns)
+        return {**body, "patch": self.reply.patch.to_json()}
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """All groups of one batch, failures first, in group order."""
+
+    groups: tuple[Group, ...] = ()
+
+    def patches(self, kind: str) -> list[Patch]:
+        """The patches with at least one edit, of one kind (`failure` or `success`)."""
+        return [g.reply.patch for g in self.groups if g.kind == kind and g.reply is not None and g.reply.patch.edits]
+
+
+def partition(rollouts: Sequence[Rollout], pass_threshold: float) -> tuple[list[Rollout], list[Rollout]]:
+    """Measured rollouts as (failures, successes), in batch order. Missing ones are in neither."""
+    failures = [r for r in rollouts if r.scored is not None and r.scored.hard < pass_threshold]
+    successes = [r for r in rollouts if r.scored is not None and r.scored.hard >= pass_threshold]
+    return failures, successes
+
+
+def groups_of(rollouts: Sequence[T], size: int, seed: int) -> list[list[T]]:
+    """Shuffle with `Random(seed)` and cut into groups of `size`; the last may be short."""
+    order = shuffled(rollouts, numbered(seed))
+    return [order[at : at + size] for at in range(0, len(order), size)]
+
+
+async def reflect(
+    rollouts: Sequence[Rollout],
+    skill: Skill,
+    env: Env,
+    ctx: StageContext,
+    *,
+    batch_seed: int,
+    buffer_text: str,
+    repeat: int = 0,
+) -> Reflection:
+    """Ask one analyst a group. `repeat` > 0 is another independent sample of the same prompts."""
+    size = ctx.settings.minibatch_size
+    failures, successes = partition(rollouts, env.pass_threshold)
+    jobs = [("failure", n, g) for n, g in enumerate(groups_of(failures, size, batch_seed))]
+    if not ctx.settings.failure_only and ctx.settings.profile == "full":
+        jobs += [("success", n, g) for n, g in enumerate(groups_of(successes, size, batch_seed + 1))]
+    places = asyncio.Semaphore(ctx.settings.analyst_workers)
+
+    async def one(kind: str, number: int, group: list[Rollout]) -> Group:
+        async with places:
+            shown = Shown(skill, buffer_text, tuple(group), tuple(successes[:3]))
+            ids = tuple(r.item.id for r in group)
+            try:
+                reply, lost = await _ask(kind, shown, env, ctx, repeat)
+            except StopRun:
+                raise
+            except ModelError as error:
+                ctx.tally.dropped += 1
+                reply, lost = None, f"call failed: {error}"
+            ctx.emit("reflect.group", kind=kind, number=number, size=len(group), dropped=lost)
+            return Group(kind, number, ids, reply, lost)
+
+    done = await gather_all([one(*job) for job in jobs])
+    asked = [g for g in done if not g.lost.startswith("call failed")]
+    if failures and not asked:
+        raise StopRun(f"no analyst call of this step succeeded; the first said: {done[0].lost}")
+    return Reflection(tuple(done))
+
+
+async def gather_all(coroutines: Sequence[Any]) -> list[Any]:
+    """Like `asyncio.gather`, but the first error cancels and awaits the rest before it is raised."""
+    tasks = [asyncio.ensure_future(c) for c in coroutines]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _target_prompt(env: Env, rollout: Rollout) -> str:
+    """The target's system message without the skill, so that the skill stands in the prompt exactly once."""
+    first = env.messages(rollout.item, "")[0]
+    return first.content if first.role == "system" and isinstance(first.content, str) else ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one analyst sees."""
+
+    skill: Skill
+    buffer_text: str
+    group: tuple[Rollout, ...]
+    right: tuple[Rollout, ...]
+
+
+async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int) -> tuple[AnalystReply | None, str]:
+    s = ctx.settings
+    compact = s.profile == "compact"
+    name = "analyst_compact" if compact else ("analyst_error" if kind == "failure" else "analyst_success")
+    system = ctx.prompts.render(f"{name}_system", budget=s.learning_rate)
+    texts = [env.task_text(r.item) for r in shown.group]
+    if compact:
+        user = ctx.prompts.render(
+            "analyst_compact_user",
+            skill=shown.skill.text.strip(),
+            budget=s.learning_rate,
+            previous=shown.buffer_text,
+            wrong=[contrast(r, t, env.golds(r.item)) for r, t in zip(shown.group, texts, strict=True)],
+            right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
+            angle=repeat,
+        )
+    else:
+        spent = (
+            estimated_tokens(system) + estimated_tokens(shown.skill.text) + estimated_tokens(shown.buffer_text) + 400
+        )
+        user = ctx.prompts.render(
+            "analyst_user",
+            skill=shown.skill.text.strip(),
+            budget=s.learning_rate,
+            target_prompt=_target_prompt(env, shown.group[0]),
+            previous=shown.buffer_text,
+            kind=kind,
+            trajectories=render_group(shown.group, texts, token_budget=max(1000, s.prompt_token_budget - spent)),
+        )
+    request = ctx.request(system, user, stage="analyst", repeat=repeat)
+    size = len(shown.group)
+
+    def read(raw: Any) -> AnalystReply:
+        if compact:
+            return read_compact(raw, source_type=kind, group_size=size, budget=s.learning_rate)
+        reply = read_analyst(raw, source_type=kind, group_size=size)
+        return replace(reply, patch=replace(reply.patch, edits=reply.patch.edits[: s.learning_rate]))
+
+    schema = COMPACT_REPLY if compact else (FAILURE_REPLY if kind == "failure" else SUCCESS_REPLY)
+    asked = await ask_json(ctx.model, replace(request, schema=schema, schema_name=name), read)
+    for usage in asked.usages:
+        ctx.tally.add("analyst", usage)
+    ctx.tally.reasks += asked.reasks
+    if asked.value is None:
+        ctx.tally.dropped += 1
+    return asked.value, asked.dropped
