@@ -1,0 +1,241 @@
+"""The byte-safe editor: applies a patch to a skill, one edit after the other, and says what became of each.
+
+Nothing is guessed. An anchor is found exactly, or else with its whitespace normalised, and only where that match is
+unique in the body; every occurrence counts over its full span, overlapping ones too. Header and protected regions are
+read-only: a match that touches them is refused, and after every edit their bytes are compared with those before; a
+difference undoes the edit. Edits never raise: a fault in one becomes its status, and the rest goes on. Line ends of the
+document stay as they are; what the editor adds ends in LF.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+from skillopt.core.edit import OPS, Edit, EditReport, EditStatus, Patch
+from skillopt.core.regions import without_markers
+from skillopt.core.skill import Skill, Span
+
+Fallback = Literal["skip", "append"]
+
+STATUSES = frozenset(
+    {
+        "applied_append",
+        "applied_append_before_protected_region",
+        "applied_insert_after",
+        "applied_replace",
+        "applied_delete",
+        "applied_insert_after_fallback_append",
+        "applied_insert_after_fallback_before_protected_region",
+        "skipped_insert_after_target_not_found",
+        "skipped_replace_missing_target",
+        "skipped_delete_missing_target",
+        "skipped_replace_target_not_found",
+        "skipped_delete_target_not_found",
+        "skipped_ambiguous_target",
+        "skipped_protected_region",
+        "skipped_empty_content",
+        "skipped_invalid_edit",
+        "skipped_unknown_op",
+        "error",
+    }
+)
+
+_NEAREST_MIN_RATIO = 0.4
+_NEAREST_MAX_LINES = 2_000
+_NEAREST_MAX_CHARS = 300
+_NOTE_CHARS = 160
+
+
+def apply_patch(skill: Skill, patch: Patch, *, insert_after_fallback: Fallback = "skip") -> tuple[Skill, EditReport]:
+    """Apply the edits of `patch` in order; the report holds one status per edit.
+
+    `insert_after_fallback="append"` appends the content of an `insert_after` whose target is empty or not found; the
+    default leaves the text alone. Never raises.
+    """
+    statuses: list[EditStatus] = []
+    for index, edit in enumerate(patch.edits, start=1):
+        result = _guarded(skill, edit, insert_after_fallback)
+        skill = result.skill
+        statuses.append(EditStatus(index=index, edit=edit, status=result.status, note=result.note))
+    return skill, EditReport(tuple(statuses))
+
+
+@dataclass(frozen=True)
+class _Result:
+    skill: Skill
+    status: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Match:
+    """Where an anchor stands in the body, or why it cannot be used: `missing`, `ambiguous` or `protected`."""
+
+    span: Span | None
+    problem: str = ""
+    note: str = ""
+
+
+def _guarded(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
+    """One edit, checked before and compared after."""
+    try:
+        result = _apply(skill, edit, fallback)
+        if result.skill is not skill and not _protected_intact(skill, result.skill):
+            note = "undone: the edit would have changed the header, a protected region or their markers"
+            return _Result(skill, "skipped_protected_region", note)
+        return result
+    except Exception as fault:  # noqa: BLE001 - one faulty edit is a row of the report; the other edits still apply
+        return _Result(skill, "error", f"{type(fault).__name__}: {fault}"[:_NOTE_CHARS])
+
+
+def _apply(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
+    problem = edit.invalid or _wrong_type(edit)
+    if problem:
+        return _Result(skill, "skipped_invalid_edit", problem)
+    if edit.op not in OPS:
+        return _Result(skill, "skipped_unknown_op", f"known operations: {', '.join(OPS)}")
+    content = without_markers(edit.content or "").strip()
+    target = edit.target or ""
+    if edit.op in ("replace", "delete") and not target.strip():
+        return _Result(skill, f"skipped_{edit.op}_missing_target")
+    if edit.op != "delete" and not content:
+        return _Result(skill, "skipped_empty_content")
+    if edit.op == "append":
+        return _append(skill, content)
+    return _anchored(skill, edit.op, target, content, fallback)
+
+
+def _wrong_type(edit: Edit) -> str:
+    """A schema violation of an edit built by hand; `Edit.from_json` has found those of a reply already."""
+    for name in ("op", "target", "content"):
+        value: object = getattr(edit, name)
+        if not isinstance(value, str) and (value is not None or name == "op"):
+            return f"{name} must be text, got {type(value).__name__}"
+    return ""
+
+
+def _anchored(skill: Skill, op: str, target: str, content: str, fallback: Fallback) -> _Result:
+    match = _find(skill, target)
+    if match.span is None:
+        if match.problem == "ambiguous":
+            return _Result(skill, "skipped_ambiguous_target", match.note)
+        if match.problem == "protected":
+            return _Result(skill, "skipped_protected_region", match.note)
+        if op == "insert_after" and fallback == "append":
+            result = _append(skill, content)
+            where = "before_protected_region" if result.status.endswith("protected_region") else "append"
+            return _Result(result.skill, f"applied_insert_after_fallback_{where}", match.note)
+        return _Result(skill, f"skipped_{op}_target_not_found", match.note)
+    text, start, end = skill.text, match.span.start, match.span.end
+    if op == "insert_after":
+        at = _next_line(text, end)
+        if any(span.start < at < span.end for span in skill.protected):
+            return _Result(skill, "skipped_protected_region", "the line after the target lies in protected text")
+        return _Result(Skill(f"{text[:at]}\n{content}\n{text[at:]}"), "applied_insert_after", match.note)
+    return _Result(Skill(text[:start] + (content if op == "replace" else "") + text[end:]), f"applied_{op}", match.note)
+
+
+def _next_line(text: str, end: int) -> int:
+    """Start of the line after the one that holds the last matched character; the end of the text when none follows."""
+    newline = text.find("\n", end - 1)
+    return len(text) if newline < 0 else newline + 1
+
+
+def _append(skill: Skill, content: str) -> _Result:
+    """Append at the end of the body: before the earliest region, else at the end of the text."""
+    text, blocks = skill.text, _blocks(skill)
+    header_end = skill.header.end if skill.header else 0
+    region = next((block for block in blocks if block.start >= header_end), None)
+    at = region.start if region else len(text)
+    # Only white space of the body may be trimmed, never the line end that belongs to the header.
+    floor = max((block.end for block in blocks if block.end <= at), default=0)
+    before = text[:at].rstrip()
+    if len(before) < floor:
+        before = text[:floor]
+    gap = "\n" if floor == len(before) and before.endswith("\n") else "\n\n"
+    if region:
+        return _Result(Skill(f"{before}{gap}{content}\n\n{text[at:]}"), "applied_append_before_protected_region")
+    return _Result(Skill(f"{before}{gap}{content}\n"), "applied_append")
+
+
+def _blocks(skill: Skill) -> list[Span]:
+    """Protected spans, overlapping ones joined, in order."""
+    blocks: list[Span] = []
+    for span in sorted(skill.protected, key=lambda s: (s.start, s.end)):
+        if blocks and span.start < blocks[-1].end:
+            blocks[-1] = Span(blocks[-1].start, max(blocks[-1].end, span.end))
+        else:
+            blocks.append(span)
+    return blocks
+
+
+def _find(skill: Skill, target: str) -> _Match:
+    """The one place in the body where `target` stands, exactly or with its whitespace normalised."""
+    if not target.strip():
+        return _Match(None, "missing", "the target is empty")
+    spans = list(_exact(skill.text, target))
+    note = ""
+    if not spans:
+        spans = list(_normalised(skill.text, target))
+        note = "matched with whitespace normalised"
+    if not spans:
+        return _Match(None, "missing", _nearest(skill, target))
+    body = [span for span in spans if not any(p.overlaps(span.start, span.end) for p in skill.protected)]
+    if not body:
+        return _Match(None, "protected", "the target touches the header or a protected region")
+    if len(body) > 1:
+        return _Match(None, "ambiguous", f"{len(body)} matches; quote a longer target that occurs once")
+    return _Match(body[0], note=note)
+
+
+def _exact(text: str, target: str) -> Iterator[Span]:
+    at = text.find(target)
+    while at >= 0:
+        yield Span(at, at + len(target))
+        at = text.find(target, at + 1)
+
+
+def _normalised(text: str, target: str) -> Iterator[Span]:
+    """Matches where any run of white space stands for any other; space at the target's ends asks for a word's end."""
+    pattern = r"\s+".join(map(re.escape, target.split()))
+    pattern = (r"(?<!\S)" if target[0].isspace() else "") + pattern + (r"(?!\S)" if target[-1].isspace() else "")
+    compiled = re.compile(pattern)
+    match = compiled.search(text)
+    while match:
+        yield Span(match.start(), match.end())
+        match = compiled.search(text, match.start() + 1)
+
+
+def _nearest(skill: Skill, target: str) -> str:
+    """What stands nearest to an unmatched anchor, for the report and the next step's optimizer."""
+    wanted = max((line.strip() for line in target.splitlines()), key=len, default="")[:_NEAREST_MAX_CHARS]
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, best_at, best_line = _NEAREST_MIN_RATIO, 0, ""
+    for number, line in enumerate(skill.text.split("\n")[:_NEAREST_MAX_LINES], start=1):
+        matcher.set_seq1(line.strip()[:_NEAREST_MAX_CHARS])
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+            best, best_at, best_line = ratio, number, line.strip()
+    if not best_at:
+        return "not found; no line of the skill is similar"
+    return f"not found; nearest is line {best_at}: {best_line[:_NOTE_CHARS]!r}"
+
+
+def _protected_intact(before: Skill, after: Skill) -> bool:
+    """True when header and regions have the same bytes in both texts, and none came or went."""
+    old, new = _header_text(before), _header_text(after)
+    # A header that ended the document gains the line end that separates it from the first body line.
+    same_header = new == old or (bool(old) and not old.endswith("\n") and new == old + "\n")
+    return same_header and _region_texts(before) == _region_texts(after)
+
+
+def _header_text(skill: Skill) -> str:
+    return skill.text[skill.header.start : skill.header.end] if skill.header else ""
+
+
+def _region_texts(skill: Skill) -> list[str]:
+    return [skill.text[span.start : span.end] for span in skill.regions]
