@@ -94,3 +94,72 @@ class Env(Protocol):
     def prompt(self, name: str) -> str | None:
         """This environment's own template for an optimizer prompt (`analyst_error`, …), or None for the generic one."""
         ...
+
+
+class EnvConfig(Protocol):
+    """The keys of section `env` that all environments share, frozen. What one environment adds is its `Settings`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def skill_init(self) -> str: ...
+
+    @property
+    def split_mode(self) -> str:
+        """`split_dir` or `ratio`."""
+        ...
+
+    @property
+    def split_ratio(self) -> str:
+        """`train:val:test`, positive integers."""
+        ...
+
+    @property
+    def split_seed(self) -> int: ...
+
+    @property
+    def split_dir(self) -> str: ...
+
+    @property
+    def data_path(self) -> str: ...
+
+    @property
+    def split_output_dir(self) -> str:
+        """Directory that receives a generated split; blank writes none (the engine sets
+        `<out_root>/_generated_splits`)."""
+        ...
+
+    @property
+    def exec_timeout(self) -> float:
+        """Seconds per target call; 0 or less switches the deadline off."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """Cuts each split; 0 keeps all."""
+        ...
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def max_turns(self) -> int: ...
+
+    @property
+    def max_completion_tokens(self) -> int: ...
+
+    @property
+    def temperature(self) -> float | None: ...
+
+
+_NO_DEADLINE_S = 86_400.0
+_DEADLINE_SLACK_S = 60.0
+
+
+def sampling_of(config: EnvConfig) -> Sampling:
+    """Sampling from the common keys: one deadline per item, `exec_timeout` plus a minute for its retries."""
+    deadline = config.exec_timeout + _DEADLINE_SLACK_S if config.exec_timeout > 0 else _NO_DEADLINE_S
+    return Sampling(
+        max_completion_tokens=config.max_completion_tokens, temperature=config.temperature, deadline_s=deadline
+    )

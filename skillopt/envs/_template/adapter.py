@@ -1,0 +1,72 @@
+"""The environment class: loader, messages and scorer put together. Batching, retries and resume are shared code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from skillopt.core.hashing import digest
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored
+from skillopt.envs._template import rollout
+from skillopt.envs._template.dataloader import SOURCE
+from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.envs.splits import load_splits
+from skillopt.envs.templates import supplement
+from skillopt.model.types import Message
+
+
+class MySettings(BaseModel):
+    """Keys of section `env` that only this environment reads; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    quoted: bool = Field(default=True, description="Show the word in quotation marks.")
+
+
+class MyEnv:
+    """One class, a dozen short methods."""
+
+    Settings = MySettings
+    pass_threshold = 1.0
+
+    def __init__(self, config: EnvConfig, settings: MySettings) -> None:
+        self._config = config
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        return self._config.name
+
+    @property
+    def version(self) -> str:
+        """Everything that changes a prompt or a score."""
+        return digest([rollout.SYSTEM, self._settings.model_dump(), "scorer 1"])[:16]
+
+    @property
+    def sampling(self) -> Sampling:
+        return sampling_of(self._config)
+
+    def load(self) -> Splits:
+        return load_splits(self._config, SOURCE)
+
+    def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
+        return (Message("system", rollout.system_text(skill_text)), Message("user", self.task_text(item)))
+
+    def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
+        return None
+
+    def score(self, item: Item, text: str) -> Scored:
+        return rollout.score(item, text)
+
+    def task_text(self, item: Item) -> str:
+        word = str(item.data["word"])
+        return f"How many letters has {word!r}?" if self._settings.quoted else f"How many letters has {word}?"
+
+    def golds(self, item: Item) -> tuple[str, ...]:
+        return (rollout.gold(item),)
+
+    def prompt(self, name: str) -> str | None:
+        """`prompts/<name>.md` beside this file, when there is one."""
+        return supplement(__file__, name)

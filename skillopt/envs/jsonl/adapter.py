@@ -1,0 +1,114 @@
+"""The `jsonl` environment: your own tasks, described in YAML.
+
+System message: the system prompt, how to write the answer, then the skill (left out when blank). User message: the
+template filled with the item's fields; the gold field is withheld from it, and a template that asks for it is refused.
+All items are rendered and checked by the scorer at load, so a misspelt variable costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from skillopt.core.errors import ConfigError
+from skillopt.core.hashing import digest
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored
+from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.envs.jsonl.dataloader import source
+from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
+from skillopt.envs.scorers import Gold, extract_answer
+from skillopt.envs.splits import load_splits
+from skillopt.envs.templates import Template
+from skillopt.model.types import Message
+
+
+class JsonlEnv:
+    """See the module's contract."""
+
+    Settings = JsonlSettings
+
+    def __init__(self, config: EnvConfig, settings: JsonlSettings) -> None:
+        self._config = config
+        self._settings = settings
+        self._user = Template(settings.prompt_template, name="env.prompt_template")
+        if settings.answer_field in self._user.variables:
+            raise ConfigError(
+                f"env.prompt_template shows the gold field {settings.answer_field!r} to the target",
+                hint="remove it from the template",
+            )
+        self._system = Template.beside(__file__, "prompts/rollout_system.md")
+        self._review = Template.beside(__file__, "prompts/rollout_review.md")
+        self._system_message = lru_cache(maxsize=8)(self._render_system)
+
+    @property
+    def name(self) -> str:
+        return self._config.name
+
+    @property
+    def version(self) -> str:
+        options = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note"})
+        templates = [self._system.digest, self._review.digest, self._config.max_turns]
+        return digest([options, self._settings.scorer.identity(), templates])[:16]
+
+    @property
+    def sampling(self) -> Sampling:
+        return sampling_of(self._config)
+
+    @property
+    def pass_threshold(self) -> float:
+        return self._settings.pass_threshold
+
+    def load(self) -> Splits:
+        settings = self._settings
+        shape = source(
+            id_field=settings.id_field,
+            answer_field=settings.answer_field,
+            task_type_field=settings.task_type_field,
+            check=self._check,
+            text=self.task_text,
+        )
+        return load_splits(self._config, shape)
+
+    def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
+        return (self._system_message(skill_text), Message("user", self.task_text(item)))
+
+    def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
+        if len(turns) >= self._config.max_turns:
+            return None
+        values = {"task": self.task_text(item), "previous": turns[-1].reply}
+        return self._review.render(values, where=f"item {item.id!r}")
+
+    def score(self, item: Item, text: str) -> Scored:
+        answer = extract_answer(text, self._settings.answer_format)
+        return self._settings.scorer.score(answer, item=item, gold=self._gold(item))
+
+    def task_text(self, item: Item) -> str:
+        shown = {name: value for name, value in item.data.items() if name != self._settings.answer_field}
+        values: dict[str, Any] = {"item": shown, **shown}
+        return self._user.render(values, where=f"item {item.id!r}")
+
+    def golds(self, item: Item) -> tuple[str, ...]:
+        return self._gold(item).texts
+
+    def prompt(self, name: str) -> str | None:
+        note = self._settings.analyst_note
+        return note if note.strip() and name in ("analyst_error", "analyst_success") else None
+
+    def _gold(self, item: Item) -> Gold:
+        return Gold.of(item.data.get(self._settings.answer_field))
+
+    def _check(self, item: Item) -> None:
+        self.task_text(item)
+        self._settings.scorer.check(item, self._gold(item))
+
+    def _render_system(self, skill_text: str) -> Message:
+        settings = self._settings
+        asked = settings.answer_instruction
+        values = {
+            "system_prompt": settings.system_prompt.strip(),
+            "answer_instruction": ANSWER_INSTRUCTIONS[settings.answer_format] if asked is None else asked.strip(),
+            "skill": skill_text if skill_text.strip() else "",
+        }
+        return Message("system", self._system.render(values))

@@ -1,0 +1,113 @@
+"""Which environments exist: the built-in ones, and those that installed packages register under `skillopt.envs`.
+
+An environment is a class called with `(config, settings)`; its `Settings` is the pydantic model of its own keys. A
+plugin that cannot be imported warns and is skipped. A built-in's name always means the built-in.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol, cast
+
+from pydantic import BaseModel, ValidationError
+
+from skillopt.core.errors import ConfigError
+from skillopt.envs.base import Env, EnvConfig
+
+GROUP = "skillopt.envs"
+BUILT_IN = {
+    "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
+    "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
+}
+
+
+class EnvClass(Protocol):
+    """What a registration points at."""
+
+    Settings: type[BaseModel]
+
+    def __call__(self, config: EnvConfig, settings: Any, /) -> Env: ...
+
+
+def env_names() -> list[str]:
+    """All registered names, sorted; nothing is imported."""
+    return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
+
+
+def settings_schemas() -> dict[str, type[BaseModel]]:
+    """Name → model of the environment's own keys, for every environment that can be imported."""
+    found: dict[str, type[BaseModel]] = {}
+    for name in env_names():
+        try:
+            found[name] = env_class(name).Settings
+        except ConfigError as error:
+            warnings.warn(f"environment skipped: {error}", RuntimeWarning, stacklevel=2)
+    return found
+
+
+def env_class(name: str) -> EnvClass:
+    """The class behind a name. Raises `ConfigError` with the choices and the nearest name."""
+    if name in BUILT_IN:
+        return _import(name, BUILT_IN[name])
+    points = [point for point in entry_points(group=GROUP) if point.name == name]
+    if points:
+        return _load(points[0])
+    choices = env_names()
+    if not name:
+        raise ConfigError("env.name is not set", hint=f"choose one of {', '.join(choices)}")
+    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ConfigError(f"env.name={name!r} is unknown", hint=f"{hint}known: {', '.join(choices)}")
+
+
+def create_env(name: str, config: EnvConfig, settings: BaseModel | Mapping[str, Any] | None = None) -> Env:
+    """Build an environment. `settings` are its own keys, validated here when they come as a mapping."""
+    cls = env_class(name)
+    if not isinstance(settings, cls.Settings):
+        values = settings.model_dump() if isinstance(settings, BaseModel) else dict(settings or {})
+        settings = validated(cls.Settings, values)
+    return cls(config, settings)
+
+
+def validated(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    """The settings, or a `ConfigError` that names key, value and the nearest valid key."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(["env", *(str(part) for part in first["loc"])])
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            near = difflib.get_close_matches(str(first["loc"][0]), list(model.model_fields), n=1)
+            hint = f"did you mean env.{near[0]}?" if near else f"known: {', '.join(model.model_fields)}"
+            raise ConfigError(f"{key} is unknown", hint=hint) from error
+        raise ConfigError(f"{key}: {first['msg']}, got {first['input']!r}") from error
+
+
+def _import(name: str, target: str) -> EnvClass:
+    module, _, attribute = target.partition(":")
+    try:
+        return cast("EnvClass", getattr(importlib.import_module(module), attribute))
+    except ImportError as error:
+        raise ConfigError(f"environment {name!r} cannot be imported: {error}", hint="reinstall skillopt") from error
+
+
+def _load(point: EntryPoint) -> EnvClass:
+    """Load a plugin. Whatever its import raises is the plugin's fault and is reported as such, with its own words."""
+    try:
+        loaded = point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"environment {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}",
+            hint="reinstall or remove the package that registers it",
+        ) from error
+    settings = getattr(loaded, "Settings", None)
+    if not (callable(loaded) and isinstance(settings, type) and issubclass(settings, BaseModel)):
+        raise ConfigError(
+            f"environment {point.name!r} ({point.value}) is no environment class",
+            hint="it needs a pydantic model `Settings` and a constructor (config, settings)",
+        )
+    return cast("EnvClass", loaded)

@@ -1,0 +1,74 @@
+"""The scorer contract, and gold values in the one shape that all scorers read.
+
+A scorer is a frozen pydantic model: its fields are its options (unknown ones, and wrong types such as `true` for a
+length, are refused when the configuration is read), its `check` looks at every gold value before anything is spent, and
+its `score` is pure.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from skillopt.core.errors import DataError
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The gold value as the item states it (`raw`), and as texts of which any one is right (`texts`)."""
+
+    raw: Any
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, raw: Any) -> Gold:
+        """A list is a list of acceptable answers; an object is one answer with fields; None is no gold value."""
+        values: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else [] if raw is None else [raw]
+        return cls(raw, tuple(_as_text(value) for value in values))
+
+    def shown(self) -> str:
+        """The texts for a message, shortened."""
+        return shorten(" | ".join(self.texts))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def shorten(text: str) -> str:
+    """At most 200 characters on one line, for messages."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+class Scorer(BaseModel):
+    """Base of all scorers. Subclasses set `name` (the YAML value that selects them) and implement `score`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def check(self, item: Item, gold: Gold) -> None:
+        """Refuse, before anything is spent, an item that this scorer could never judge. Raises `DataError`."""
+        if not gold.texts:
+            raise DataError(f"item {item.id!r}: has no gold answer", hint="the scorer compares with at least one")
+
+    def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
+        """Judge the extracted answer."""
+        raise TypeError(f"{type(self).__name__} defines no score()")
+
+    def identity(self) -> dict[str, Any]:
+        """What of the scorer can change a score: its options. Part of the environment's version."""
+        return self.model_dump(mode="json")
+
+
+def verdict(right: bool, answer: str, gold: Gold, *, soft: float | None = None, why: str = "") -> Scored:
+    """A right or wrong answer with the reason that analysts read."""
+    hard = 1.0 if right else 0.0
+    reason = "" if right else why or f"answered {shorten(answer)!r}, expected {gold.shown()!r}"
+    return Scored(hard, hard if soft is None else soft, fail_reason=reason, predicted=answer)

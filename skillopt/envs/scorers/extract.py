@@ -1,0 +1,107 @@
+"""Taking the answer out of a reply. Every way returns text, never raises; an empty answer is an answer.
+
+`answer_tag`: the last `<answer>` pair (any case, across lines), else the last non-empty line. `last_line`: the last
+non-empty line. `whole`: the reply. `boxed`: the last `\\boxed{…}` with balanced braces, else the last line. `json`:
+the one JSON value of the reply, fenced or bare; where there is none or more than one, the reply as it is (the scorer
+refuses it).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Literal, get_args
+
+AnswerFormat = Literal["answer_tag", "last_line", "whole", "boxed", "json"]
+ANSWER_FORMATS: tuple[str, ...] = get_args(AnswerFormat)
+
+_OPEN = re.compile(r"<answer>", re.IGNORECASE)
+_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*```[ \t]*[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def extract_answer(text: str, how: AnswerFormat) -> str:
+    """The answer in `text`, stripped."""
+    return _WAYS[how](text)
+
+
+def tagged(text: str) -> str | None:
+    """Content of the last complete answer tag pair, stripped; None without one."""
+    found: str | None = None
+    start: int | None = None
+    marks = sorted(
+        [(m.start(), m.end(), True) for m in _OPEN.finditer(text)]
+        + [(m.start(), m.end(), False) for m in _CLOSE.finditer(text)]
+    )
+    for begin, end, opens in marks:
+        if opens:
+            start = end
+        elif start is not None:
+            found, start = text[start:begin].strip(), None
+    return found
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank, stripped; empty for a blank text."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def boxed(text: str) -> str | None:
+    """Content of the last `\\boxed{…}` whose braces balance; None without one."""
+    at = len(text)
+    while (at := text.rfind(r"\boxed{", 0, at)) >= 0:
+        depth = 0
+        for index in range(at + len(r"\boxed"), len(text)):
+            depth += (text[index] == "{") - (text[index] == "}")
+            if depth == 0:
+                return text[at + len(r"\boxed{") : index].strip()
+    return None
+
+
+def json_text(text: str) -> str | None:
+    """The one JSON object or array of a reply; None when there is none or several."""
+    fences = _FENCE.findall(text)
+    if fences:
+        return fences[0].strip() if len(fences) == 1 else None
+    decoder = json.JSONDecoder()
+    found: str | None = None
+    at = 0
+    while (match := re.compile(r"[{\[]").search(text, at)) is not None:
+        try:
+            _, end = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            at = match.start() + 1
+            continue
+        if found is not None:
+            return None
+        found, at = text[match.start() : end], end
+    return found
+
+
+def _tag_or_line(text: str) -> str:
+    found = tagged(text)
+    return last_line(text) if found is None else found
+
+
+def _boxed_or_line(text: str) -> str:
+    found = boxed(text)
+    return last_line(text) if found is None else found
+
+
+def _json_or_whole(text: str) -> str:
+    found = json_text(text)
+    return text.strip() if found is None else found
+
+
+def _whole(text: str) -> str:
+    return text.strip()
+
+
+_WAYS: dict[str, Callable[[str], str]] = {
+    "answer_tag": _tag_or_line,
+    "last_line": last_line,
+    "whole": _whole,
+    "boxed": _boxed_or_line,
+    "json": _json_or_whole,
+}

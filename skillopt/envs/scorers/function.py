@@ -1,0 +1,105 @@
+"""A scorer of your own: `module:function`, found in the project directory first, then among installed modules.
+
+Signature `(answer: str, item: dict) -> float | bool | {"hard": …, "soft": …, "fail_reason": …}`. Its result is
+checked at the boundary; an exception inside it stops the run with the item's id, because a crash of the scorer is not
+a wrong answer.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from pydantic import Field, field_validator
+
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.hashing import text_digest
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored, checked
+from skillopt.envs.scorers.base import Gold, Scorer
+
+_KEYS = {"hard", "soft", "fail_reason"}
+
+
+class Function(Scorer):
+    """Call a Python function. The function sees the item's fields, gold value included."""
+
+    name: Literal["callable"] = "callable"
+    function: str = Field(description="`module:function`, for example `my_scorer:score`.")
+    directory: str = Field(default=".", description="Project directory that is searched before installed modules.")
+
+    @field_validator("function")
+    @classmethod
+    def _has_two_parts(cls, value: str) -> str:
+        module, _, name = value.partition(":")
+        if not all(part.isidentifier() for part in module.split(".")) or not name.isidentifier():
+            raise ValueError("must be written module:function")
+        return value
+
+    @cached_property
+    def loaded(self) -> Callable[..., Any]:
+        """The function. Raises `ConfigError` naming what was not found."""
+        module_name, _, name = self.function.partition(":")
+        try:
+            with _searched_first(Path(self.directory).resolve()):
+                module = importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"scorer function {self.function!r}: no module {error.name!r}",
+                hint=f"put {module_name}.py into {Path(self.directory).resolve()} or install it",
+            ) from error
+        found = getattr(module, name, None)
+        if not callable(found):
+            raise ConfigError(f"scorer function {self.function!r}: the module has no function {name!r}")
+        return found
+
+    def check(self, item: Item, gold: Gold) -> None:
+        _ = self.loaded
+
+    def identity(self) -> dict[str, Any]:
+        """Options plus the bytes of the function's module: a changed scorer is another scorer."""
+        source = inspect.getsourcefile(self.loaded)
+        text = Path(source).read_text(encoding="utf-8") if source else repr(self.function)
+        return {"name": self.name, "function": self.function, "source": text_digest(text)}
+
+    def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
+        try:
+            result = self.loaded(answer, dict(item.data))
+        except Exception as error:
+            raise DataError(
+                f"item {item.id!r}: the scorer {self.function} raised {type(error).__name__}: {error}",
+                hint="correct the scorer; a crash is not a score",
+            ) from error
+        return checked(item.id, self._scored(result, answer, item))
+
+    def _scored(self, result: Any, answer: str, item: Item) -> Scored:
+        values: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else {"hard": result}
+        )
+        if "hard" not in values or values.keys() - _KEYS:
+            raise DataError(
+                f"item {item.id!r}: the scorer {self.function} returned {result!r}",
+                hint="return a number from 0 to 1, or a dict with hard, soft, fail_reason",
+            )
+        hard = values["hard"]
+        soft = values.get("soft")
+        hard = float(hard) if isinstance(hard, bool) else hard
+        return Scored(hard, hard if soft is None else soft, str(values.get("fail_reason") or ""), predicted=answer)
+
+
+@contextmanager
+def _searched_first(directory: Path) -> Generator[None, None, None]:
+    """Import with `directory` in front, and leave the search path as it was."""
+    entry = str(directory)
+    sys.path.insert(0, entry)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(entry)
