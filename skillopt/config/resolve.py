@@ -76,6 +76,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
         _take_conditional(one, values, origins)
     for role in ROLES:
         notices += _fill_model(role, values, origins, merged)
+    _tell_backend(values, origins)
     given = {path for path in values if path in merged or not table[path].declared}
     config = _build(table, values, origins, given, env_schemas.get(name, NoSettings))
     return Resolved(config, origins, tuple(dict.fromkeys(notices)))
@@ -145,6 +146,14 @@ def _take_conditional(one: Settled, values: dict[str, Any], origins: dict[str, O
             uses = values[f"model.{role}_backend"] == backend
             if uses and _RANK[origins[path].kind] < _RANK[setting.origin.kind]:
                 values[path], origins[path] = setting.value, setting.origin
+
+
+def _tell_backend(values: dict[str, Any], origins: dict[str, Origin]) -> None:
+    """Once spread, the shorthand only says what both roles use; with two different backends it says nothing."""
+    optimizer, target = values["model.optimizer_backend"], values["model.target_backend"]
+    if values["model.backend"] != optimizer or optimizer != target:
+        values["model.backend"] = optimizer if optimizer == target else ""
+        origins["model.backend"] = Origin("default", "from the roles")
 
 
 def _fill_model(

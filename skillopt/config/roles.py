@@ -6,7 +6,7 @@ The role's own setting beats the shared one. A key is sent only to the endpoint 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar
 
 from pydantic import SecretStr
@@ -38,6 +38,15 @@ class RoleSettings:
     local_parallel: int = 1
     local_context: int = 8192
     scripted_script: str = ""
+
+    @property
+    def provider(self) -> str:
+        """Name of the backend's implementation: openai_chat is the compatible one at OpenAI's endpoint."""
+        return "openai_compatible" if self.backend == "openai_chat" else self.backend
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The settings under their names, for a backend's `create`."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:

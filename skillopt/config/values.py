@@ -79,6 +79,8 @@ def explain(spec: KeySpec, value: Any, error: ValidationError, *, where: str) ->
     context = first.get("ctx", {}).get("error")
     if isinstance(context, ValueError):
         reason = str(context)
+    if first["type"] == "extra_forbidden":
+        reason = "there is no such key"
     reason = reason[:1].lower() + reason[1:]
     near = nearest(str(value), map(str, spec.choices)) if spec.choices else ""
     given = "" if spec.secret or inside else f"={shown(spec, value)}"
