@@ -32,7 +32,7 @@ class ChatRequest:
     """Everything that can change the answer, and what governs the call.
 
     In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat.
-    Not in it: stage, priority, deadline_s, attempts.
+    Not in it: stage, priority, deadline_s, attempts, idempotency_key, schema_name.
     """
 
     messages: tuple[Message, ...]
@@ -50,6 +50,8 @@ class ChatRequest:
     deadline_s: float = 600.0
     """Covers all attempts, waiting for a place included not."""
     attempts: int = 5
+    idempotency_key: str = ""
+    """Filled in by the client: names this purchase to the provider, so that a repeated one is not billed twice."""
 
     def key_fields(self) -> dict[str, Any]:
         """The request's share of the journal key."""

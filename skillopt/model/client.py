@@ -1,0 +1,226 @@
+"""One question, one journalled answer: the composition of backend, journal, budget, limiter, retry and breaker.
+
+`Client.chat` asks the journal first; a miss runs the call and stores text, finish, model and usage, never an error.
+Each attempt takes a place at the endpoint, then reserves its cost, then is sent; the reservation is settled when a reply
+came (a reply that is asked again was billed too) and released when none did. Doubtful replies are asked again within
+the same attempts: cut short of the cap, empty, or cap reached before any text (then with a raised cap, once).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from skillopt.core.errors import DeadlineExceeded, TransientModelError
+from skillopt.core.hashing import digest
+from skillopt.model.pool import LimiterPool, Limits
+from skillopt.model.prices import PriceTable
+from skillopt.model.retry import Backoff, Deadline, with_retries
+from skillopt.model.tokens import prompt_bound
+from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, Usage
+from skillopt.model.usage import combined, usage_from_json
+from skillopt.store.journal import Recorded
+
+KEY_VERSION = 1
+RAISED_CAP_FACTOR = 4
+RAISED_CAP_LIMIT = 65_536
+
+
+class _Entry(Protocol):
+    @property
+    def value(self) -> Any: ...
+
+
+class CallJournal(Protocol):
+    """What the client needs of the journal: run once per key, durably; concurrent calls of one key run once."""
+
+    async def once(self, key: str, thunk: Callable[[], Awaitable[Recorded]], *, label: str = "") -> _Entry:
+        """The stored value, or the thunk's after it is stored."""
+        ...
+
+
+@runtime_checkable
+class Capped(Protocol):
+    """A backend that never asks for more completion tokens than `completion_limit` (None: no limit of its own)."""
+
+    @property
+    def completion_limit(self) -> int | None: ...
+
+
+class _Doubtful(TransientModelError):
+    """A healthy reply that is worth another attempt, and stands if there is none."""
+
+    def __init__(self, reply: ChatReply, why: str) -> None:
+        super().__init__(why, retry_after=0.0)
+        self.reply = reply
+
+
+class Client:
+    """A `ChatModel` for one role. `pool` belongs to the run and is shared by its roles."""
+
+    def __init__(
+        self,
+        *,
+        role: Role,
+        backend: Backend,
+        journal: CallJournal,
+        meter: Meter,
+        pool: LimiterPool,
+        prices: PriceTable,
+        limits: Limits | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.role: Role = role
+        self.backend = backend
+        self.journal = journal
+        self.meter = meter
+        self.limiter = pool.limiter(backend.endpoint, limits)
+        self.breaker = pool.breaker(backend.endpoint)
+        self.backoff = backoff or Backoff()
+        self._identity = dict(backend.identity())
+        self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
+        self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
+        """The price row in force, or None when the price is unknown."""
+
+    @property
+    def model(self) -> str:
+        """The model that is asked for."""
+        return self.backend.model
+
+    def key(self, request: ChatRequest) -> str:
+        """The journal key of a request."""
+        return digest({"kind": "chat", "v": KEY_VERSION, "backend": self._identity, "request": request.key_fields()})
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer from the journal or the provider; see `ChatModel.chat` for the errors."""
+        key = self.key(request)
+        label = f"a {request.stage} call of the {self.role}"
+        entry = await self.journal.once(key, _Call(self, request, key).run, label=label)
+        return reply_from_json(entry.value)
+
+    async def aclose(self) -> None:
+        """Close the backend."""
+        await self.backend.aclose()
+
+
+class _Call:
+    """One call on its way: what was asked and answered so far."""
+
+    def __init__(self, client: Client, request: ChatRequest, key: str) -> None:
+        self._client = client
+        self._request = request
+        self._key = key
+        self._deadline = Deadline(request.deadline_s)
+        limit = client.completion_limit
+        self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
+        self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
+        self._prompt_bound = prompt_bound(request.messages)
+        self._raised = False
+        self._emptied = False
+        self._cut: str | None = None
+        self._usages: list[Usage] = []
+        self._usd: list[float | None] = []
+
+    async def run(self) -> Recorded:
+        """Make the call and say what to store. Raises what `ChatModel.chat` raises."""
+        request, client = self._request, self._client
+        started = time.monotonic()
+        try:
+            reply = await with_retries(
+                self._attempt, attempts=request.attempts, deadline=self._deadline, backoff=client.backoff
+            )
+        except _Doubtful as last:
+            reply = last.reply
+        except (TransientModelError, DeadlineExceeded) as error:
+            client.breaker.lost(error.message)
+            raise
+        usage = combined(self._usages)
+        return Recorded(
+            value=reply_to_json(replace(reply, usage=usage)),
+            kind="chat",
+            stage=request.stage,
+            role=client.role,
+            model=client.model,
+            calls=len(self._usages),
+            elapsed_s=time.monotonic() - started,
+            usd=None if None in self._usd else math.fsum(usd for usd in self._usd if usd is not None),
+            **usage.to_json(),
+        )
+
+    async def _attempt(self) -> ChatReply:
+        """Take a place, reserve, send, settle. A reply that should be asked again is raised as `_Doubtful`."""
+        client = self._client
+        client.breaker.check()
+        async with client.limiter.place(priority=self._request.priority, tokens=self._prompt_bound) as place:
+            client.breaker.check()
+            try:
+                reply = await self._send()
+            except TransientModelError as error:
+                if error.overloaded:
+                    place.overloaded(error.retry_after)
+                raise
+            place.succeeded(_total(reply.usage))
+        client.breaker.healthy()
+        self._judge(reply)
+        return reply
+
+    async def _send(self) -> ChatReply:
+        """One billed request at most: reserved before it is sent, settled with the reply, released without one."""
+        client, request = self._client, self._request
+        bound = client.price.bound(self._prompt_bound, self._cap) if client.price is not None else None
+        ticket = client.meter.reserve(
+            role=client.role,
+            model=client.model,
+            prompt_tokens=self._prompt_bound,
+            completion_tokens=self._cap,
+            usd=bound,
+        )
+        billed = len(self._usages)
+        # A reply that is asked again is another purchase, so it needs another name.
+        sent = replace(request, max_completion_tokens=self._cap, idempotency_key=f"{self._key}-{billed}")
+        try:
+            reply = await self._deadline.run(client.backend.complete(sent))
+        except BaseException:
+            client.meter.release(ticket)
+            raise
+        usd = client.price.usd(reply.usage) if client.price is not None else None
+        client.meter.settle(ticket, usage=reply.usage, usd=usd)
+        self._usages.append(reply.usage)
+        self._usd.append(usd)
+        return reply
+
+    def _judge(self, reply: ChatReply) -> None:
+        """Raises `_Doubtful` for a reply that deserves another attempt."""
+        empty = not reply.text.strip()
+        if reply.finish == "length":
+            used = reply.usage.completion_tokens
+            if (used is None or used < self._cap) and reply.text != self._cut:
+                # Twice the same text is the server's own limit (its context window), not a cut connection.
+                self._cut = reply.text
+                raise _Doubtful(reply, f"the reply was cut after {used or 'an unknown number of'} tokens")
+            if empty and not self._raised and self._cap < self._highest_cap:
+                self._raised = True
+                self._cap = min(self._cap * RAISED_CAP_FACTOR, self._highest_cap)
+                raise _Doubtful(reply, "the completion cap was used up before any text")
+        elif reply.finish == "stop" and empty and not self._emptied:
+            self._emptied = True
+            raise _Doubtful(reply, "the reply is empty")
+
+
+def _total(usage: Usage) -> int | None:
+    if usage.prompt_tokens is None or usage.completion_tokens is None:
+        return None
+    return usage.prompt_tokens + usage.completion_tokens
+
+
+def reply_to_json(reply: ChatReply) -> dict[str, Any]:
+    """What the journal stores of a reply."""
+    return {"text": reply.text, "finish": reply.finish, "model": reply.model, "usage": reply.usage.to_json()}
+
+
+def reply_from_json(raw: Any) -> ChatReply:
+    """The inverse of `reply_to_json`."""
+    return ChatReply(text=raw["text"], finish=raw["finish"], model=raw["model"], usage=usage_from_json(raw["usage"]))

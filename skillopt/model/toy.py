@@ -1,0 +1,178 @@
+"""A model without a model: what the scripted backend does when no script is given.
+
+As a target it solves an item only if the skill holds the item's rule: `RULE 3` makes items of kind 3 right, `AVOID 3`
+makes them wrong whatever else is said, and a fifth of the items is right by luck. As an optimizer it proposes such
+rules, some helpful, some harmful, some that cannot be applied. Everything is a pure function of the request, so whole
+runs on it are reproducible; accuracy depends on the skill and on nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from skillopt.core.hashing import digest, text_digest
+from skillopt.model.types import ChatRequest
+
+KINDS = 8
+"""Items fall into this many kinds; each has its own rule."""
+WORDS = ("amber", "basil", "cobalt", "damson", "ember", "fennel", "garnet", "hazel", "indigo", "jasper")
+
+_KIND = re.compile(r"\bkind (\d+)\b")
+_HELD = re.compile(r"\bholds ([\w-]+)")
+_RULE = re.compile(r"\bRULE (\d+)\b")
+_AVOID = re.compile(r"\bAVOID (\d+)\b")
+_NAME = re.compile(r"\b[A-Z][\w-]{3,}\b")
+_LIMIT = re.compile(r"\bat most (\d+)\b", re.IGNORECASE)
+_LISTED = re.compile(r"^\s*\[(\d+)\]", re.MULTILINE)
+
+
+def toy_item(number: int) -> dict[str, str]:
+    """Item `number` of the toy task: `question` is what the target reads, `answer` the gold value."""
+    word = WORDS[int(text_digest(f"toy:{number}")[:8], 16) % len(WORDS)]
+    question = f"Box {number} is of kind {number % KINDS} and holds {word}. What is in box {number}?"
+    return {"id": f"box-{number}", "question": question, "answer": word}
+
+
+def respond(request: ChatRequest) -> str:
+    """The toy's reply to any request of the pipeline."""
+    properties = cast("Mapping[str, Any]", (request.schema or {}).get("properties") or {})
+    stage = request.stage
+    if stage.startswith("ranking") or "selected_indices" in properties:
+        return json.dumps(_ranking(request))
+    if stage.startswith("merge"):
+        return json.dumps(_merge(request))
+    if stage.startswith("analyst") or "patch" in properties or "rules" in properties:
+        return json.dumps(_analysis(request, compact="rules" in properties))
+    if request.schema is not None:
+        return json.dumps(_instance(request.schema))
+    return _answer(request)
+
+
+def _text(request: ChatRequest, *roles: str) -> str:
+    contents = (m.content for m in request.messages if m.role in roles)
+    return "\n".join(c if isinstance(c, str) else json.dumps([dict(p) for p in c]) for c in contents)
+
+
+def _generator(request: ChatRequest) -> random.Random:
+    return random.Random(int(digest(request.key_fields())[:16], 16))
+
+
+def _answer(request: ChatRequest) -> str:
+    """What the target says: the right word if the skill holds the rule of the item's kind."""
+    skill, task = _text(request, "system"), _text(request, "user")
+    luck = int(text_digest(task)[:8], 16)
+    named = _KIND.search(task)
+    kind = int(named.group(1)) if named else luck % KINDS
+    ruled = str(kind) in _RULE.findall(skill) or luck % 5 == 0
+    found = _candidate(task) if ruled and str(kind) not in _AVOID.findall(skill) else "unknown"
+    return f"<answer>{found}</answer>" if "<answer>" in skill + task else found
+
+
+def _candidate(task: str) -> str:
+    held = _HELD.search(task)
+    if held:
+        return held.group(1)
+    names = Counter(_NAME.findall(task))
+    return min(names, key=lambda name: (-names[name], name), default="nothing")
+
+
+def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, Any]:
+    """One to three proposals about kinds that the attempts mention and the skill does not rule yet."""
+    generator = _generator(request)
+    text = _text(request, "system", "user")
+    known = set(_RULE.findall(text))
+    mentioned = sorted(set(_KIND.findall(text)) - known) or [str(k) for k in range(KINDS) if str(k) not in known]
+    generator.shuffle(mentioned)
+    limits = [int(n) for n in _LIMIT.findall(text)]
+    count = max(1, min([3, *limits]))
+    edits = [_append(f"RULE {kind}: for items of kind {kind}, name what the box holds.") for kind in mentioned[:count]]
+    mischief = generator.random()
+    if mischief < 0.35:
+        edits[-1:] = [_append(f"AVOID {generator.randrange(KINDS)}: never name what such a box holds.")]
+    elif mischief < 0.5:
+        edits[-1:] = [{"op": "replace", "target": "a sentence no skill holds", "content": "Answer with one word."}]
+    if compact:
+        return {"cause": "a rule is missing", "rules": [str(edit["content"]) for edit in edits]}
+    return {
+        "batch_size": len(mentioned),
+        "failure_summary": [{"failure_type": "rule_missing", "count": 1, "description": "no rule for this kind"}],
+        "success_patterns": [],
+        "patch": {"reasoning": "each kind needs its rule", "edits": edits},
+    }
+
+
+def _append(content: str) -> dict[str, Any]:
+    return {"op": "append", "target": None, "content": content}
+
+
+def _merge(request: ChatRequest) -> dict[str, Any]:
+    """The union of the proposals in the prompt, equal ones joined."""
+    joined: dict[tuple[Any, Any, Any], dict[str, Any]] = {}
+    for edit in _edits_in(_text(request, "user")):
+        same = (edit.get("op"), edit.get("target"), edit.get("content"))
+        support = edit.get("support_count")
+        entry = joined.setdefault(
+            same,
+            {
+                "op": same[0],
+                "target": same[1],
+                "content": same[2],
+                "support_count": 0,
+                "source_type": edit.get("source_type", "failure"),
+            },
+        )
+        entry["support_count"] += support if isinstance(support, int) else 1
+    return {"reasoning": "equal proposals joined", "edits": list(joined.values())}
+
+
+def _edits_in(text: str) -> Iterator[dict[str, Any]]:
+    """Every edit object in the JSON values that a text contains."""
+    decoder, at = json.JSONDecoder(), 0
+    while (at := text.find("{", at)) >= 0:
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except ValueError:
+            at += 1
+            continue
+        yield from _walk(value)
+
+
+def _walk(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        for entry in cast("list[Any]", value):
+            yield from _walk(entry)
+    elif isinstance(value, dict):
+        mapping = cast("dict[str, Any]", value)
+        if "op" in mapping:
+            yield mapping
+        else:
+            yield from _walk(list(mapping.values()))
+
+
+def _ranking(request: ChatRequest) -> dict[str, Any]:
+    """A shuffled choice of the listed numbers."""
+    text = _text(request, "system", "user")
+    listed = list(dict.fromkeys(int(n) for n in _LISTED.findall(text)))
+    limits = [int(n) for n in _LIMIT.findall(text)]
+    _generator(request).shuffle(listed)
+    return {"reasoning": "the order is arbitrary", "selected_indices": listed[: min(limits, default=len(listed))]}
+
+
+def _instance(schema: Mapping[str, Any]) -> Any:
+    """The plainest value that fits a JSON schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind: Any = schema.get("type")
+    if isinstance(kind, list):
+        kind = cast("list[Any]", kind)[0]
+    if kind == "object":
+        properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties") or {})
+        return {name: _instance(inner) for name, inner in properties.items()}
+    if kind == "array":
+        return [_instance(schema.get("items") or {}) for _ in range(int(schema.get("minItems") or 0))]
+    return {"integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), "nothing to add")

@@ -1,0 +1,163 @@
+"""Reading what an OpenAI-compatible server sent: a reply, or a failure put into its class.
+
+A body that is no answer (empty, cut, not JSON, without choices) is a transient fault, never an empty answer. Failures
+carry status, URL and the server's own words, shortened, on one line, and free of secrets.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Collection, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, cast
+
+from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.redact import redact
+from skillopt.model.types import ChatReply, Finish, Usage
+
+_FINISH: Mapping[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_OVERLOADED = frozenset({429, 503, 529})
+_CONTEXT = re.compile(
+    r"context.{0,20}(?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens"
+    r"|exceeds? the (?:available )?context|input is too long|reduce the length",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE)
+_HINTS = {
+    401: "check the API key of this role",
+    403: "the key may not use this model or endpoint",
+    404: "check the base URL (usually ending in /v1) and the model name",
+}
+_LONGEST_WORDS = 600
+
+
+def read_reply(text: str, where: str) -> ChatReply:
+    """The reply in a 200's body. Raises `TransientModelError` for anything that is not one; `where` is the URL."""
+    if not text.strip():
+        raise TransientModelError(f"{where} answered with an empty body")
+    try:
+        raw: Any = json.loads(text)
+    except ValueError:
+        raise TransientModelError(f"{where} answered with invalid JSON: {shortened(text, limit=120)!r}") from None
+    choice = _first_choice(raw)
+    if choice is None:
+        raise TransientModelError(f"{where} answered without choices: {shortened(text, limit=300)}")
+    body = cast("Mapping[str, Any]", raw)
+    message = cast("Mapping[str, Any]", choice.get("message") or {})
+    finish = _FINISH.get(str(choice.get("finish_reason")), "stop")
+    content = _content(message.get("content"))
+    if content is None and message.get("refusal"):
+        return ChatReply(
+            str(message["refusal"]), "refusal", read_usage(body.get("usage")), str(body.get("model") or "")
+        )
+    if not content and message.get("tool_calls"):
+        finish = "tool_calls"
+    return ChatReply(content or "", finish, read_usage(body.get("usage")), str(body.get("model") or ""))
+
+
+def _first_choice(raw: Any) -> Mapping[str, Any] | None:
+    choices: Any = cast("Mapping[str, Any]", raw).get("choices") if isinstance(raw, Mapping) else None
+    if not isinstance(choices, list) or not choices:
+        return None
+    first: Any = cast("list[Any]", choices)[0]
+    if not isinstance(first, Mapping):
+        return None
+    choice = cast("Mapping[str, Any]", first)
+    return choice if isinstance(choice.get("message"), Mapping) else None
+
+
+def _content(content: Any) -> str | None:
+    """Text of a message; some servers send a list of parts."""
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [cast("Mapping[str, Any]", p) for p in cast("list[Any]", content) if isinstance(p, Mapping)]
+        return "".join(str(part.get("text") or "") for part in parts)
+    return str(content)
+
+
+def read_usage(raw: Any) -> Usage:
+    """Usage block to `Usage`; what is absent or no whole number stays None."""
+    if not isinstance(raw, Mapping):
+        return Usage()
+    usage = cast("Mapping[str, Any]", raw)
+    return Usage(
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(_inner(usage, "prompt_tokens_details").get("cached_tokens")),
+        reasoning_tokens=_count(_inner(usage, "completion_tokens_details").get("reasoning_tokens")),
+    )
+
+
+def _inner(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = usage.get(name)
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def server_words(body: str) -> str:
+    """What a failed response says, from the usual error shapes or the raw text."""
+    try:
+        raw: Any = json.loads(body)
+    except ValueError:
+        return shortened(body)
+    error: Any = cast("Mapping[str, Any]", raw).get("error", raw) if isinstance(raw, Mapping) else raw
+    if isinstance(error, Mapping):
+        fields = cast("Mapping[str, Any]", error)
+        told = fields.get("message") or fields.get("detail") or fields.get("code")
+        return shortened(str(told if told else json.dumps(fields)))
+    return shortened(str(error))
+
+
+def shortened(text: str, *, limit: int = _LONGEST_WORDS) -> str:
+    """One line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def status_error(
+    status: int, body: str, headers: Mapping[str, str], *, where: str, secrets: Collection[str]
+) -> ModelError:
+    """The error for a response with a failure status."""
+    words = redact(server_words(body), secrets)
+    message = f"{where} answered {status}: {words or 'no explanation'}"
+    if status == 429 and _NO_CREDIT.search(body):
+        return FatalModelError(message, hint="the account has no credit left")
+    if status in _TRANSIENT or status >= 500:
+        overloaded = status in _OVERLOADED or "overload" in body.lower()
+        return TransientModelError(message, retry_after=retry_after(headers), overloaded=overloaded)
+    if status in (400, 413, 422) and _CONTEXT.search(body):
+        return ContextOverflow(message)
+    return FatalModelError(message, hint=_HINTS.get(status, ""))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The server's wish in seconds: `retry-after-ms`, or `Retry-After` as a number or a date. None without one."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except ValueError:
+                continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+        return 0.0 if seconds < 0 else None
+    return None
