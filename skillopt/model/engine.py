@@ -13,6 +13,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,10 +27,12 @@ from typing import Any
 
 from skillopt.core.errors import FatalModelError, TransientModelError
 from skillopt.model.modelfile import ModelFile
+from skillopt.model.prefix import PrefixStates
 
 START_SECONDS = 180.0
 """Loading from a cold disk on a busy machine included."""
 _STOP_SECONDS = 3.0
+_WATCH_SECONDS = 0.3
 _TAIL_LINES = 12
 _RESTARTS = 3
 
@@ -43,15 +46,14 @@ class EngineSettings:
     n_ctx: int = 8192
     """Tokens of context for each request (prompt and answer)."""
     n_parallel: int = 1
-    """Requests served at the same time."""
-    cache_prompt: bool = True
-    """Keep the longest common prefix of consecutive prompts."""
+    """Requests served at the same time. More than one makes answers depend on each other's timing (batches round
+    differently) and, on a CPU, brings no speed: for servers to other programs only."""
     gpu_layers: int = 0
     """Layers given to a GPU; 0 keeps answers equal across machines with and without one."""
     port: int = 0
     """0 takes a free one."""
     private: bool = True
-    """Ask for a key that only the owner of the engine knows."""
+    """Ask for a key that only the owner knows, and keep prefix states for it."""
 
 
 @dataclass
@@ -62,6 +64,9 @@ class Engine:
     settings: EngineSettings = field(default_factory=EngineSettings)
     address: str = ""
     key: str = field(default="", repr=False)
+    states: PrefixStates | None = None
+    """Prefix states of a private engine while it runs."""
+    _folder: str = ""
     _process: subprocess.Popen[bytes] | None = None
     _tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
 
@@ -115,13 +120,21 @@ class Engine:
         """End the child and wait for it. Idempotent; a cancelled caller still leaves nothing running."""
         process, self._process = self._process, None
         loading, self.address = not self.address, ""
+        states, self.states = self.states, None
+        if states is not None:
+            await states.aclose()
         if process is not None:
-            work = asyncio.ensure_future(asyncio.to_thread(_end, process, loading))
+            work = asyncio.ensure_future(asyncio.to_thread(_end, process, loading, self._folder))
             try:
                 await asyncio.shield(work)
             except asyncio.CancelledError:
                 await asyncio.wait([work])
                 raise
+
+    async def ended(self) -> None:
+        """Wait until the child has ended by itself."""
+        while self.alive:  # noqa: ASYNC110 - a waiting thread could not be cancelled
+            await asyncio.sleep(_WATCH_SECONDS)
 
     def last_words(self) -> str:
         """The end of what the engine wrote, as a part of an error line; empty when it wrote nothing."""
@@ -147,7 +160,6 @@ class Engine:
             "threads": settings.threads or usable_cores(),
             "n_ctx": settings.n_ctx,
             "n_parallel": settings.n_parallel,
-            "cache_prompt": settings.cache_prompt,
             "gpu_layers": settings.gpu_layers,
             "port": settings.port,
             "private": settings.private,
@@ -169,7 +181,8 @@ class Engine:
                 f"the embedded model {self.model.name} could not be loaded: {cause}{self.last_words()}",
                 hint=f"check {self.model.path} with `skillopt model pull --verify`",
             )
-        self.address, self.key = str(answer["address"]), str(answer["key"])
+        self.address, self.key, self._folder = str(answer["address"]), str(answer["key"]), str(answer["folder"])
+        self.states = PrefixStates(self.address, self.key, Path(self._folder)) if self._folder else None
 
 
 class EnginePool:
@@ -308,17 +321,18 @@ def _drain(process: subprocess.Popen[bytes], tail: deque[str]) -> None:
                 tail.append(text[:300])
 
 
-def _end(process: subprocess.Popen[bytes], loading: bool) -> None:
+def _end(process: subprocess.Popen[bytes], loading: bool, folder: str) -> None:
     """Close the pipe that keeps the child alive; insist if it does not listen (a loading one cannot); reap it."""
     assert process.stdin is not None
     if loading:
         process.terminate()
     with contextlib.suppress(OSError):
         process.stdin.close()
-    for insist in (process.terminate, process.kill):
+    for insist in (process.terminate, process.kill, lambda: None):
         try:
             process.wait(timeout=_STOP_SECONDS)
-            return
+            break
         except subprocess.TimeoutExpired:
             insist()
-    process.wait()
+    if folder:  # a child that was killed could not remove it
+        shutil.rmtree(folder, ignore_errors=True)

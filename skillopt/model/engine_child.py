@@ -1,10 +1,10 @@
 """The process that holds the embedded model: `python -m skillopt.model.engine_child '<json settings>'`.
 
-Started by `engine.Engine` only. It loads the model, serves OpenAI-compatible chat on the loopback interface and writes
-one JSON line to standard output: `{"address", "key"}` when it is healthy, `{"error"}` when it cannot be. The engine's
-own talk goes to standard error. It never outlives its parent: standard input is a pipe that the parent holds, and its
-end (normal exit, crash, kill -9) ends this process; while the model loads, when Python threads cannot run, Linux's
-parent-death signal does the same. SIGINT is left to the parent, which decides what Ctrl-C means.
+Started by `engine.Engine` only. It loads the model, serves OpenAI-compatible chat on the loopback interface and
+writes one JSON line to standard output: `{"address", "key", "folder"}` when it is healthy, `{"error"}` when it cannot
+be. The engine's own talk goes to standard error. It never outlives its parent: standard input is a pipe that the
+parent holds, and its end (normal exit, crash, kill -9) ends this process; while the model loads, when Python threads
+cannot run, Linux's parent-death signal does the same. SIGINT is left to the parent, which decides what Ctrl-C means.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import json
 import os
 import secrets
 import select
+import shutil
 import signal
 import sys
+import tempfile
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -34,21 +36,24 @@ def main(argv: list[str]) -> None:
     os.dup2(2, 1)
     try:
         key = secrets.token_urlsafe(24) if settings["private"] else ""
-        server = _serve(settings, key)
+        folder = tempfile.mkdtemp(prefix="skillopt-engine-") if settings["private"] else ""
+        server = _serve(settings, key, folder)
     except ImportError as error:
         _announce(announcements, {"error": f"the engine cannot be imported: {error}", "missing": True})
         os._exit(3)
     except RuntimeError as error:
         _announce(announcements, {"error": " ".join(str(error).split())})
         os._exit(4)
-    _announce(announcements, {"address": str(server.listening_address), "key": key})
+    _announce(announcements, {"address": str(server.listening_address), "key": key, "folder": folder})
     # The death signal follows the parent's *thread*; from here on the pipe, which follows the process, is watched.
     _die_with_parent(parent, 0)
     _wait_for_end(parent)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
-def _serve(settings: dict[str, Any], key: str) -> Any:
+def _serve(settings: dict[str, Any], key: str, folder: str) -> Any:
     """Start the server; it is loaded and listening when this returns."""
     xllamacpp: Any = importlib.import_module("xllamacpp")  # an optional extra without type stubs
     params = xllamacpp.CommonParams()
@@ -69,7 +74,11 @@ def _serve(settings: dict[str, Any], key: str) -> Any:
     params.n_gpu_layers = settings["gpu_layers"]
     # Fitting to free memory would make the context, and with it the answers, depend on the machine's mood.
     params.fit_params = False
-    params.cache_prompt = settings["cache_prompt"]
+    if folder:
+        params.slot_save_path = folder + os.sep
+    # The engine's cache of other prompts would make answers depend on the past; see skillopt/model/prefix.py.
+    params.cache_ram_mib = 0
+    params.cache_idle_slots = False
     params.sampling.temp = 0.0
     params.sampling.seed = 0
     return xllamacpp.Server(params)
