@@ -163,9 +163,7 @@ def test_an_id_in_two_splits_names_both_places(tmp_path: Path, place: str, other
 
 
 def test_equal_text_under_two_ids_is_a_warning(tmp_path: Path) -> None:
-    split_dir(
-        tmp_path, [qa("a", "Who wrote it?"), qa("b")], [qa("c"), qa("d")], [qa("e", "who  WROTE it"), qa("f")]
-    )
+    split_dir(tmp_path, [qa("a", "Who wrote it?"), qa("b")], [qa("c"), qa("d")], [qa("e", "who  WROTE it"), qa("f")])
     splits = load_splits(Config(split_mode="split_dir", split_dir=str(tmp_path)), SOURCE)
     assert splits.manifest["warnings"] == ["same text in two splits: 'a' (train) and 'e' (test)"]
 

@@ -1,8 +1,8 @@
 """Multiple choice: the chosen label, however it is written.
 
-Understood, in this order: the bare label with any dressing (`B`, `(b)`, `B.`, `**B**`); the text of an option; a
-leading label (`B) Paris`); the last `answer is B` / `Answer: B` / `option B`; the only label in brackets; the only
-option whose text is mentioned. Anything else chose nothing and is wrong.
+Understood, in this order: the bare label with any dressing (`B`, `(b)`, `B.`, `**B**`); the text of an option; the
+last `answer is B` or `Answer: B`; a leading label (`B) Paris`) unless other labels follow; the last `option B`; the
+only label in brackets; the only option whose text is mentioned. Anything else chose nothing and is wrong.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from skillopt.envs.scorers.base import Gold, Scorer, verdict
 
 _DRESS = " \t\r\n()[]{}<>*_`'\".:;,"
 _LEAD = re.compile(r"^[\s*_`'\"]*(?:\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]|(\w{1,3})\s*[).:\]])")
-_SAID = re.compile(
-    r"\b(?:answer|option|choice)\b(?:\s+(?:is|option|choice|label))*\s*[:=]?\s*[*_`'\"(\[]*(\w{1,3})\b(?![\w'’-])",
-    re.IGNORECASE,
-)
+_TAIL = r"\b(?:\s+(?:is|option|choice|label))*\s*[:=]?\s*[*_`'\"(\[]*(\w{1,3})\b(?![\w'’-])"
+_ANSWER = re.compile(rf"\banswer{_TAIL}", re.IGNORECASE)
+_OPTION = re.compile(rf"\b(?:option|choice){_TAIL}", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]")
 
 
@@ -97,18 +96,28 @@ def chosen(answer: str, options: Mapping[str, str]) -> str | None:
     by_text = [label for label, text in options.items() if text and _form(text) == form]
     if len(by_text) == 1:
         return by_text[0]
-    lead = _LEAD.match(answer)
-    if lead and (label := _group(lead)) in options:
-        return label
-    for said in reversed(list(_SAID.finditer(answer))):
-        if (label := said[1].upper()) in options and not (said[1] == "a" and answer[said.end() :].strip()):
-            return label
     bracketed = {_group(m) for m in _BRACKETED.finditer(answer)} & options.keys()
+    lead = _LEAD.match(answer)
+    leading = _group(lead) if lead else None
+    if (label := _said(_ANSWER, answer, options)) is not None:
+        return label
+    if leading in options and not bracketed - {leading}:
+        return leading
+    if (label := _said(_OPTION, answer, options)) is not None:
+        return label
     if len(bracketed) == 1:
         return bracketed.pop()
     words = f" {form} "
     mentioned = [label for label, text in options.items() if _form(text) and f" {_form(text)} " in words]
     return mentioned[0] if len(mentioned) == 1 else None
+
+
+def _said(phrase: re.Pattern[str], answer: str, options: Mapping[str, str]) -> str | None:
+    """The label of the last such phrase. A lower-case `a` with words after it is an article."""
+    for said in reversed(list(phrase.finditer(answer))):
+        if (label := said[1].upper()) in options and not (said[1] == "a" and answer[said.end() :].strip()):
+            return label
+    return None
 
 
 def _group(match: re.Match[str]) -> str:
