@@ -107,13 +107,13 @@ class Batch:
             if self._error is not None:
                 await self.aclose()
                 raise self._error
+            if self._closed or self._head == len(self._items):
+                raise StopAsyncIteration
             if self._head in self._done:
                 rollout = self._done.pop(self._head)
                 self._head += 1
                 self._fill()
                 return rollout
-            if self._closed or self._head == len(self._items):
-                raise StopAsyncIteration
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
 

@@ -120,7 +120,8 @@ def test_contains_respects_words_and_length() -> None:
 @pytest.mark.parametrize(
     ("answer", "right"),
     [
-        ("42", 1), ("about 42.0 km", 1), ("3 boxes hold 42", 1), ("$42", 1), ("42.", 1), ("-42", 0), ("42,000", 0), ("", 0),
+        ("42", 1), ("about 42.0 km", 1), ("3 boxes hold 42", 1), ("$42", 1), ("42.", 1), ("-42", 0),
+        ("42,000", 0), ("", 0),
         ("forty-two", 0), ("4.2e1", 1), ("42%", 1), ("v42", 0),
     ],
 )  # fmt: skip
@@ -147,7 +148,7 @@ def test_regex_is_verbatim_and_compiled_at_load() -> None:
     for pattern in ("(?i)a|(?i)b", "(", "[a", "*"):
         with pytest.raises(ConfigError, match="does not compile"):
             build_scorer({"name": "regex", "pattern": pattern})
-        with pytest.raises(DataError, match="'q1'.*does not compile"):
+        with pytest.raises(DataError, match=r"'q1'.*does not compile"):
             hard("regex", "a", pattern)
 
 
@@ -156,7 +157,8 @@ OPTIONS = {"choices": ["London", "Paris", "Rome"]}
 
 @pytest.mark.parametrize(
     "answer",
-    ["B", "b", "(B)", "B)", "B.", "**B**", "Answer: B", "The answer is (B).", "B) Paris", "(B) Paris", "Paris", "paris.",
+    ["B", "b", "(B)", "B)", "B.", "**B**", "Answer: B", "The answer is (B).", "B) Paris", "(B) Paris",
+     "Paris", "paris.",
      "I choose option B", "Not London, so the final answer is **B**", "It must be (B) then", "The capital is Paris",
      "A good question. The answer is B", "answer: b", "[B]", "B: Paris", "A) London\nB) Paris\nAnswer: B"],
 )  # fmt: skip
@@ -176,7 +178,7 @@ def test_multiple_choice_shapes() -> None:
     assert hard("multiple_choice", "2", "2", choices={"1": "x", "2": "y"}) == 1
     assert hard("multiple_choice", "y", "2", choices=[{"label": "1", "text": "x"}, {"label": "2", "text": "y"}]) == 1
     assert hard("multiple_choice", "(C)", "(C)") == 1
-    with pytest.raises(DataError, match="'q1'.*none of the options"):
+    with pytest.raises(DataError, match=r"'q1'.*none of the options"):
         hard("multiple_choice", "A", "Berlin", **OPTIONS)
 
 
