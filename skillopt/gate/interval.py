@@ -72,7 +72,7 @@ def score_interval(values: Sequence[float], *, alpha: float = 0.05) -> tuple[flo
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Two-sided exact p-value of the sign test (McNemar's exact test for binary scores); 1.0 without discordant pairs."""
+    """Two-sided exact p-value of the sign test (McNemar's exact test for binary scores); 1.0 without discordance."""
     n = wins + losses
     if n == 0:
         return 1.0

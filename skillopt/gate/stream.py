@@ -7,8 +7,10 @@ certainly needs are launched at once; beyond them a few are started on speculati
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from skillopt.core.aio import stop
 
 T = TypeVar("T")
 
@@ -30,7 +32,7 @@ class Decision(Protocol):
 async def drive(
     decision: Decision,
     total: int,
-    measure: Callable[[int, bool], Awaitable[T]],
+    measure: Callable[[int, bool], Coroutine[Any, Any, T]],
     value: Callable[[T], float | None],
     *,
     width: int,
@@ -61,8 +63,5 @@ async def drive(
             decision.observe(value(result))
             position += 1
     finally:
-        for task in running.values():
-            task.cancel()
-        if running:
-            await asyncio.gather(*running.values(), return_exceptions=True)
+        await stop(list(running.values()))
     return results

@@ -10,12 +10,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.aio import gather_all
+from skillopt.core.edit import Patch
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.skill import Skill
 from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
-from skillopt.optimizer.reflect import gather_all
 from skillopt.optimizer.schemas import MERGE_REPLY, read_merge
 
 
@@ -51,7 +51,8 @@ async def _merge(name: str, patches: Sequence[Patch], skill: Skill, ctx: StageCo
 async def reduce_group(name: str, patches: Sequence[Patch], skill: Skill, ctx: StageContext) -> Patch | None:
     """Reduce one group to a single patch; None when it is empty. Chunks of a level run in parallel."""
     size = max(2, ctx.settings.merge_batch_size)
-    level, current = 0, list(patches)
+    level = 0
+    current: list[Patch] = list(patches)
     while len(current) > 1:
         level += 1
         chunks = [current[at : at + size] for at in range(0, len(current), size)]
@@ -69,8 +70,3 @@ async def aggregate(failures: Sequence[Patch], successes: Sequence[Patch], skill
     if failure is None or success is None:
         return failure or success or Patch()
     return await _merge("final", [failure, success], skill, ctx, None)
-
-
-def same_edit(a: Edit, b: Edit) -> bool:
-    """True when two edits would do the same, whatever is said about their origin."""
-    return (a.op, a.target, a.content) == (b.op, b.target, b.content)

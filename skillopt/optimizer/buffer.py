@@ -12,11 +12,11 @@ from typing import Any
 from skillopt.core.edit import Edit
 from skillopt.core.rollout import Rollout
 from skillopt.gate.verdict import Verdict
-from skillopt.optimizer.reflect import Reflection
+from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.trajectory import cut
 
 
-def failure_patterns(failures: Sequence[Rollout], reflection: Reflection) -> list[dict[str, Any]]:
+def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> list[dict[str, Any]]:
     """Failed items grouped by the part of `fail_reason` before ":".
 
     The label is the analyst's summary of the minibatch that held most of the group's items, else the prefix itself.
@@ -29,7 +29,7 @@ def failure_patterns(failures: Sequence[Rollout], reflection: Reflection) -> lis
     rows: list[dict[str, Any]] = []
     for prefix, ids in groups.items():
         label = prefix
-        holding = max(reflection.groups, key=lambda g: len(set(ids) & set(g.item_ids)), default=None)
+        holding = max(analysts, key=lambda g: len(set(ids) & set(g.item_ids)), default=None)
         if (
             holding is not None
             and holding.reply is not None

@@ -1,4 +1,4 @@
-"""What an optimizer stage may touch: the optimizer model, the prompts, the observers, its own settings. Nothing else."""
+"""What an optimizer stage may touch: the optimizer model, the prompts, the observers, its settings. Nothing else."""
 
 from __future__ import annotations
 

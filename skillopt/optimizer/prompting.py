@@ -1,7 +1,7 @@
 """Prompts are Jinja templates in `prompts/*.md`; an environment may add its own vocabulary to the analysts' prompts.
 
-A rendered prompt is part of the journal key, so an edited template never meets an old answer. Text that came from a task
-or a trajectory is data: `fenced` puts it between fences longer than any run of backticks inside it.
+A rendered prompt is part of the journal key, so an edited template never meets an old answer. Text that came from a
+task or a trajectory is data: `fenced` puts it between fences longer than any run of backticks inside it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 
@@ -36,7 +36,7 @@ class PromptBook:
             lstrip_blocks=True,
             keep_trailing_newline=False,
         )
-        self._jinja.filters["fenced"] = fenced
+        cast("dict[str, Any]", self._jinja.filters)["fenced"] = fenced
 
     def render(self, name: str, **values: Any) -> str:
         """Render `prompts/<name>.md`."""

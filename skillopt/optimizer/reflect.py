@@ -1,7 +1,7 @@
 """Stage 2: minibatches of failures and of successes become patches, one optimizer call a group.
 
-Partition and order are those of pipeline §5 (failures shuffled with the batch seed, successes with the seed plus one). A
-lost or unreadable reply costs its own group and is counted; when no group at all could be asked, the cause is raised,
+Partition and order are those of pipeline §5 (failures shuffled with the batch seed, successes with the seed plus one).
+A lost or unreadable reply costs its own group and is counted; when no group at all could be asked, the cause is raised,
 because failures without one reflection are a fault and not an empty step.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from skillopt.core.aio import gather_all
 from skillopt.core.edit import Patch
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.rollout import Rollout
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Group:
-    """One minibatch and what its analyst said. `reply` is None when the call or its reply was lost (`lost` says why)."""
+    """One minibatch and what its analyst said. `reply` is None when it was lost (`lost` says why)."""
 
     kind: str
     number: int
@@ -121,17 +122,6 @@ async def reflect(
     if failures and not asked:
         raise StopRun(f"no analyst call of this step succeeded; the first said: {done[0].lost}")
     return Reflection(tuple(done))
-
-
-async def gather_all(coroutines: Sequence[Any]) -> list[Any]:
-    """Like `asyncio.gather`, but the first error cancels and awaits the rest before it is raised."""
-    tasks = [asyncio.ensure_future(c) for c in coroutines]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _target_prompt(env: Env, rollout: Rollout) -> str:

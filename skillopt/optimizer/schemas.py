@@ -82,6 +82,10 @@ def _mapping(raw: Any) -> Mapping[str, Any]:
     return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
 
 
+def _list(raw: Any) -> list[Any]:
+    return cast("list[Any]", raw) if isinstance(raw, list) else []
+
+
 def _edits(raw: Any, *, source_type: str, support: int) -> tuple[Edit, ...]:
     if not isinstance(raw, Sequence) or isinstance(raw, (str, bytes)):
         raise ReplyError('"edits" must be an array of edit objects')
@@ -111,8 +115,8 @@ def read_analyst(raw: Any, *, source_type: str, group_size: int) -> AnalystReply
     patterns: Any = reply.get("success_patterns")
     return AnalystReply(
         patch=Patch(edits, reasoning if isinstance(reasoning, str) else ""),
-        summary=tuple(_mapping(s) for s in summary if isinstance(s, Mapping)) if isinstance(summary, list) else (),
-        patterns=tuple(p for p in patterns if isinstance(p, str)) if isinstance(patterns, list) else (),
+        summary=tuple(_mapping(s) for s in _list(summary) if isinstance(s, Mapping)),
+        patterns=tuple(p for p in _list(patterns) if isinstance(p, str)),
     )
 
 
@@ -155,7 +159,7 @@ def read_ranking(raw: Any, *, count: int, budget: int) -> tuple[int, ...]:
 
     Raises `ReplyError` when the key is missing; an empty result is returned as it is and the caller falls back.
     """
-    chosen: Any = raw if isinstance(raw, list) else _mapping(raw).get("selected_indices")
+    chosen: Any = cast("Any", raw) if isinstance(raw, list) else _mapping(raw).get("selected_indices")
     if not isinstance(chosen, list):
         raise ReplyError('the reply has no "selected_indices" array')
     indices: list[int] = []

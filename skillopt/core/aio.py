@@ -1,0 +1,26 @@
+"""Structured concurrency on every supported Python: a group of coroutines that leaves nothing running."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def gather_all(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results in order. The first error, or a cancellation, cancels and awaits all others before it is raised."""
+    tasks = [asyncio.ensure_future(c) for c in coroutines]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        await stop(tasks)
+
+
+async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended; their errors were either raised already or do not matter any more."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,274 @@
+"""From a resolved configuration to an open session, and everything closed again on every exit path.
+
+Order of opening: data and skill (free), directory and lock, journal and fingerprint, models, one small call per role.
+Nothing is spent before everything that can be checked for free has been checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
+from skillopt.config.roles import RoleSettings, role_settings
+from skillopt.core.errors import DataError, ModelError, RunDirError, StopRun
+from skillopt.core.hashing import digest
+from skillopt.core.leakage import LeakIndex
+from skillopt.core.skill import Skill
+from skillopt.engine.batches import steps_per_epoch
+from skillopt.engine.budget import Budget, Limits, Spend
+from skillopt.engine.observers import Events, event_log
+from skillopt.engine.rundir import RunDir
+from skillopt.engine.session import Session
+from skillopt.engine.timing import Timings
+from skillopt.envs.base import Env, Splits
+from skillopt.envs.registry import create_env
+from skillopt.model.client import Client
+from skillopt.model.engine import EnginePool
+from skillopt.model.pool import LimiterPool
+from skillopt.model.pool import Limits as EndpointLimits
+from skillopt.model.prices import PriceTable, load_prices
+from skillopt.model.registry import create_backend
+from skillopt.model.types import ChatRequest, Message, Usage
+from skillopt.optimizer.prompting import PromptBook
+from skillopt.store.journal import Journal
+from skillopt.store.lock import RunLock
+
+Need = Literal["train", "eval"]
+PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+
+def load_env(config: Config) -> tuple[Env, Splits]:
+    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing."""
+    env = create_env(config.env.name, config.env, config.env_settings)
+    return env, env.load()
+
+
+def load_initial(config: Config) -> Skill:
+    """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
+    name = config.env.skill_init
+    if not name:
+        return Skill("")
+    for path in (Path(name), PACKAGE_ROOT / name):
+        if path.is_file():
+            return read_skill(path)
+    raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
+
+
+def read_skill(path: Path) -> Skill:
+    """Read a skill file as UTF-8, byte for byte. `<run>/skills/best_skill.md` finds the run's root file."""
+    if not path.is_file() and path.name == "best_skill.md" and path.parent.name == "skills":
+        path = path.parent.parent / path.name
+    try:
+        return Skill(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise DataError(f"skill file {path}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
+
+
+@asynccontextmanager
+async def open_session(
+    resolved: Resolved,
+    *,
+    out_root: Path,
+    emit: Events,
+    need: Need = "train",
+    replay: bool = False,
+    allow_config_change: bool = False,
+) -> AsyncGenerator[Session]:
+    """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
+    config = resolved.config
+    env, splits = load_env(config)
+    initial = load_initial(config) if need == "train" else Skill("")
+    async with AsyncExitStack() as stack:
+        run_dir = RunDir(out_root)
+        lock = RunLock(out_root)
+        stack.callback(lock.release)
+        run_dir.check_own()
+        journal = Journal.open(
+            run_dir.journal,
+            shared=Path(config.model.shared_cache) if config.model.shared_cache else None,
+            replay=replay,
+            on_shared_problem=lambda text: emit("notice", text=text),
+        )
+        stack.push_async_callback(journal.aclose)
+        if need == "train":
+            check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
+        run_dir.logs.mkdir(exist_ok=True)
+        emit.add(event_log(run_dir.logs / "events.jsonl"))
+        timings = Timings(journal.get_meta("timings"))
+        budget = _budget(config, journal, timings, emit)
+        prices = load_prices(Path(config.model.prices) if config.model.prices else None)
+        target, optimizer, roles = _models(config, journal, budget, prices, emit, stack, replay=replay)
+        _write_config(run_dir, config, splits)
+        session = Session(
+            config=config,
+            env=env,
+            splits=splits,
+            initial=initial,
+            target=target,
+            optimizer=optimizer,
+            journal=journal,
+            budget=budget,
+            run_dir=run_dir,
+            emit=emit,
+            prompts=PromptBook(env.prompt),
+            leaks=leak_index(env, splits),
+            timings=timings,
+            price=_pricing({"target": target, "optimizer": optimizer}),
+            roles=roles,
+        )
+        for client in (target, optimizer) if need == "train" else (target,):
+            await probe(client)
+        yield session
+
+
+def check_fingerprint(
+    journal: Journal, config: Config, env: Env, splits: Splits, initial: Skill, *, allow: bool
+) -> None:
+    """Refuse a run directory that holds a run with other settings, data or skill, naming what changed.
+
+    What extends a run (more epochs, a larger budget) or cannot change its result is let through.
+    """
+    now: dict[str, Any] = {
+        **fingerprint_fields(config),
+        "data": {name: digest([i.digest for i in splits.named(name)]) for name in ("train", "selection", "test")},
+        "initial_skill": initial.hash,
+        "environment": env.version,
+    }
+    before = journal.get_meta("fingerprint")
+    if before is not None:
+        changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
+        changed += [
+            f"{name}: {before.get(name)} -> {now[name]}"
+            for name in ("data", "initial_skill", "environment")
+            if before.get(name) != now[name]
+        ]
+        if changed and not allow:
+            raise RunDirError(
+                f"this directory holds a run with another configuration ({'; '.join(changed)})",
+                hint="use another env.out_root, or --allow-config-change to continue here anyway",
+            )
+    journal.set_meta("fingerprint", now)
+
+
+def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) -> Budget:
+    caps = config.budget
+    used = Spend()
+    for row in journal.ledger():
+        tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
+        used = used.plus(Spend(row.calls, tokens, row.usd or 0.0))
+    return Budget(
+        limits=Limits(usd=caps.max_usd, tokens=caps.max_tokens, calls=caps.max_calls, hours=caps.max_hours),
+        used=used,
+        earlier_s=float(timings.data["total_wall_time_s"]),
+        emit=emit,
+    )
+
+
+def _models(
+    config: Config,
+    journal: Journal,
+    budget: Budget,
+    prices: PriceTable,
+    emit: Events,
+    stack: AsyncExitStack,
+    *,
+    replay: bool,
+) -> tuple[Client, Client, tuple[dict[str, Any], ...]]:
+    pool = LimiterPool(identical_failures=config.train.circuit_breaker)
+    engines = EnginePool()
+    clients: list[Client] = []
+    roles: list[dict[str, Any]] = []
+    for role in ("target", "optimizer"):
+        settings = role_settings(config.model, role)
+        secret = settings.api_key.get_secret_value()
+        if secret:
+            emit.conceal([secret])
+        backend = create_backend(settings.backend, _backend_settings(settings, engines, replay=replay))
+        stack.push_async_callback(backend.aclose)
+        width = config.env.workers if role == "target" else config.gradient.analyst_workers
+        if settings.backend == "local":
+            width = config.model.local_parallel
+        client = Client(
+            role=role,
+            backend=backend,
+            journal=journal,
+            meter=budget,
+            pool=pool,
+            prices=prices,
+            limits=EndpointLimits(width=width),
+        )
+        clients.append(client)
+        roles.append(
+            {"role": role, "backend": settings.backend, "model": backend.model, "endpoint": backend.endpoint,
+             "reasoning_effort": settings.reasoning_effort}
+        )  # fmt: skip
+    return clients[0], clients[1], tuple(roles)
+
+
+def _backend_settings(settings: RoleSettings, engines: EnginePool, *, replay: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {**asdict(settings), "api_key": settings.api_key.get_secret_value(), "engines": engines}
+    if replay and not values["api_key"]:
+        values["api_key"] = "unused-in-replay"
+    return values
+
+
+def _pricing(clients: dict[str, Client]) -> Any:
+    def price(role: str, model: str, usage: Usage) -> float | None:
+        del model
+        row = clients[role].price
+        return row.usd(usage) if row is not None else None
+
+    return price
+
+
+def _write_config(run_dir: RunDir, config: Config, splits: Splits) -> None:
+    """`config.json` (flat) and `config.yaml`; the run directory names itself ".", so that it can be moved."""
+    train = config.train
+    per_epoch = steps_per_epoch(len(splits.train), train.batch_size, train.accumulation)
+    flat = {
+        **flat_export(config),
+        "out_root": ".",
+        "steps_per_epoch": per_epoch,
+        "batches_per_epoch": per_epoch * train.accumulation,
+        "samples_per_epoch": len(splits.train),
+        "train_size": splits.train_total or len(splits.train),
+    }
+    nested = structured_export(config)
+    nested["env"]["out_root"] = "."
+    run_dir.write("config.json", flat)
+    run_dir.write("config.yaml", yaml.safe_dump(nested, sort_keys=False, allow_unicode=True))
+
+
+def leak_index(env: Env, splits: Splits) -> LeakIndex:
+    """What must not be copied into the skill: items and gold values of every split."""
+    texts: dict[str, list[str]] = {}
+    for name in ("train", "selection", "test"):
+        items = splits.named(name)
+        texts[f"{name}_item"] = [env.task_text(item) for item in items]
+        texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
+    return LeakIndex(texts)
+
+
+async def probe(client: Client) -> None:
+    """One small call, so that a bad key, a wrong URL or an unknown model is told before anything is spent."""
+    request = ChatRequest(
+        messages=(Message("user", "Reply with the single word: ready"),),
+        stage="probe",
+        max_completion_tokens=64,
+        deadline_s=300.0,
+        attempts=3,
+    )
+    try:
+        await client.chat(request)
+    except StopRun:
+        raise
+    except ModelError as error:
+        raise StopRun(f"the {client.role} model {client.model!r} does not answer: {error}") from error

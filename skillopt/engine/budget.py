@@ -1,0 +1,154 @@
+"""Caps on calls, tokens, money and wall time over all roles together, reserved before each call (invariant I6).
+
+A reservation is the most the call can use. While other calls are under way, one that does not fit waits for them to
+settle below their reservations; when nothing is under way and it still does not fit, the budget is reached. Part of the
+budget can be set aside for the sealed test, so that a run which is stopped by its budget still ends with its report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from skillopt.core.errors import BudgetExceeded, ConfigError
+from skillopt.core.events import Emit, silent
+from skillopt.model.types import Usage
+
+WARN_AT = (0.5, 0.8)
+
+
+@dataclass
+class Spend:
+    """Amounts of the three countable kinds."""
+
+    calls: float = 0
+    tokens: float = 0
+    usd: float = 0
+
+    def plus(self, other: Spend, sign: int = 1) -> Spend:
+        """Sum (or difference) of two amounts."""
+        return Spend(self.calls + sign * other.calls, self.tokens + sign * other.tokens, self.usd + sign * other.usd)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps; None means no cap."""
+
+    usd: float | None = None
+    tokens: float | None = None
+    calls: float | None = None
+    hours: float | None = None
+
+    @property
+    def any_spend(self) -> bool:
+        """True when calls, tokens or money are capped; speculation would then use up what decisions need."""
+        return not (self.usd is None and self.tokens is None and self.calls is None)
+
+
+@dataclass
+class Ticket:
+    """A reservation that has not been settled yet."""
+
+    amount: Spend
+    open: bool = True
+
+
+@dataclass
+class Budget:
+    """Owned by one run. `used` starts with what earlier processes of the run have spent (the journal's ledger)."""
+
+    limits: Limits = field(default_factory=Limits)
+    used: Spend = field(default_factory=Spend)
+    earlier_s: float = 0.0
+    emit: Emit = silent
+    reserved: Spend = field(default_factory=Spend)
+    held: Spend = field(default_factory=Spend)
+    _started: float = field(default_factory=time.monotonic)
+    _waiting: deque[asyncio.Future[None]] = field(default_factory=deque[asyncio.Future[None]])
+    _warned: set[tuple[str, float]] = field(default_factory=set[tuple[str, float]])
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds of wall time over all processes of the run."""
+        return self.earlier_s + time.monotonic() - self._started
+
+    async def reserve(
+        self, *, role: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None
+    ) -> Ticket:
+        """Set the call's maximum aside. Raises `BudgetExceeded` when it cannot fit, `ConfigError` when money is capped
+        and the model's price is unknown."""
+        if self.limits.usd is not None and usd is None:
+            raise ConfigError(
+                f"budget.max_usd is set, but the price of {role} model {model!r} is unknown",
+                hint="give its price in a file named by model.prices, or cap budget.max_tokens instead",
+            )
+        amount = Spend(1, prompt_tokens + completion_tokens, usd or 0.0)
+        while True:
+            self._check_time(role)
+            breach = self._breach(amount)
+            if breach is None:
+                self.reserved = self.reserved.plus(amount)
+                return Ticket(amount)
+            if self.reserved.calls == 0:
+                raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {role} {model}")
+            await self._settled()
+
+    def _check_time(self, role: str) -> None:
+        hours = self.limits.hours
+        if hours is not None and self.wall_s >= hours * 3600:
+            raise BudgetExceeded("hours", self.wall_s / 3600, hours, f"next call: {role}")
+
+    def _breach(self, amount: Spend) -> tuple[str, float, float] | None:
+        after = self.used.plus(self.reserved).plus(self.held).plus(amount)
+        for kind, value, limit in (
+            ("calls", after.calls, self.limits.calls),
+            ("tokens", after.tokens, self.limits.tokens),
+            ("usd", after.usd, self.limits.usd),
+        ):
+            if limit is not None and value > limit + 1e-9:
+                return kind, value, limit
+        return None
+
+    async def _settled(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+
+    def settle(self, ticket: Ticket, *, usage: Usage, usd: float | None) -> None:
+        """Replace the reservation by what was used; unknown usage counts as the whole reservation."""
+        known = usage.prompt_tokens is not None and usage.completion_tokens is not None
+        tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if known else ticket.amount.tokens
+        self.used = self.used.plus(Spend(1, tokens, ticket.amount.usd if usd is None else usd))
+        self.release(ticket)
+        self._warn()
+
+    def release(self, ticket: Ticket) -> None:
+        """Give a reservation back. Idempotent."""
+        if ticket.open:
+            ticket.open = False
+            self.reserved = self.reserved.plus(ticket.amount, -1)
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def set_aside(self, amount: Spend) -> None:
+        """Keep an amount for the end of the run; `set_aside(Spend())` frees it."""
+        self.held = amount
+
+    def _warn(self) -> None:
+        for kind, value, limit in (
+            ("calls", self.used.calls, self.limits.calls),
+            ("tokens", self.used.tokens, self.limits.tokens),
+            ("usd", self.used.usd, self.limits.usd),
+        ):
+            for share in WARN_AT:
+                if limit and value >= share * limit and (kind, share) not in self._warned:
+                    self._warned.add((kind, share))
+                    self.emit("budget.warning", kind=kind, used=value, limit=limit, share=share)

@@ -1,0 +1,205 @@
+"""The end of a run: the sealed test, the summary, the verdict in one sentence.
+
+Test items are read here and nowhere else (invariant I5), each text once: the initial skill and the best one. A test
+that could not be measured leaves nulls with a reason and never prevents the summary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillopt.core.aio import gather_all
+from skillopt.core.errors import StopRun
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.engine.bill import write_logs
+from skillopt.engine.measure import measure
+from skillopt.engine.records import cost_of
+from skillopt.engine.report import render_report
+from skillopt.engine.session import Session, count_rollouts
+from skillopt.engine.standing import Standing
+from skillopt.engine.summary import paired, split_summary, task_table, verdict_sentence
+from skillopt.envs.views import write_rollout_dir
+from skillopt.optimizer.context import Tally
+from skillopt.store.atomic import write_json
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run comes to. `stopped` says why it ended before its last step, None when it did not."""
+
+    summary: Mapping[str, Any]
+    best_skill_path: Path
+    stopped: str | None
+
+
+async def finish(
+    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: str | None
+) -> RunResult:
+    """Promote the current skill if it measured better, run the sealed test, write summary and report."""
+    await final_selection(session, standing)
+    tests, why_not = await sealed_test(session, standing, tally)
+    for record in standing.history:
+        _add(tally, record["tokens"])
+    summary = build_summary(session, standing, total_steps, tally, tests, stopped=stopped, why_not=why_not)
+    await asyncio.to_thread(_write, session, standing, summary)
+    session.emit("run.end", summary=summary)
+    return RunResult(summary, session.run_dir.root / "best_skill.md", stopped)
+
+
+async def final_selection(session: Session, standing: Standing) -> None:
+    """The current skill was measured when it was accepted; it becomes best when its gate score is higher."""
+    current, best = standing.current, standing.best
+    if current.skill == best.skill or current.gate_score is None:
+        return
+    if best.gate_score is None or current.gate_score > best.gate_score:
+        standing.best, standing.best_origin = current, standing.current_origin
+        standing.best_step = standing.history[-1]["step"] if standing.history else 0
+    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(current.rollouts))
+
+
+async def sealed_test(session: Session, standing: Standing, tally: Tally) -> tuple[dict[str, list[Rollout]], str]:
+    """Roll out initial, best and final skill on the test split, side by side, each text once."""
+    if not session.config.evaluation.eval_test:
+        return {}, "the test was switched off (evaluation.eval_test)"
+    names = {"test_eval_baseline": session.initial, "test_eval": standing.best.skill,
+             "test_eval_final": standing.current.skill}  # fmt: skip
+    texts: dict[str, Skill] = {skill.hash: skill for skill in names.values()}
+    session.emit("stage.start", stage="test", step=None, total=len(session.test) * len(texts))
+    try:
+        with session.timings.measure(None, "test"):
+            done = await gather_all([measure(session, s, session.test, stage="test") for s in texts.values()])
+    except StopRun as error:
+        return {}, f"the sealed test could not be measured: {error}"
+    by_hash = dict(zip(texts, done, strict=True))
+    for rollouts in done:
+        count_rollouts(tally, "test", rollouts)
+    results = {name: by_hash[skill.hash] for name, skill in names.items()}
+    for name, rollouts in results.items():
+        if name != "test_eval_final" or standing.current.skill != standing.best.skill:
+            await asyncio.to_thread(_write_test, session.run_dir.root / name, rollouts)
+    return results, ""
+
+
+def _write_test(path: Path, rollouts: Sequence[Rollout]) -> None:
+    write_rollout_dir(path, list(rollouts))
+    write_json(path / "summary.json", task_table(rollouts))
+
+
+def _add(tally: Tally, stages: Mapping[str, Mapping[str, int | None]]) -> None:
+    for stage, row in stages.items():
+        into = tally.stages.setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
+        for name in into:
+            now, more = into[name], row[name]
+            into[name] = None if now is None or more is None else now + more
+
+
+def _epochs(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for epoch in sorted({r["epoch"] for r in history}):
+        records = [r for r in history if r["epoch"] == epoch]
+        rows.append(
+            {
+                "epoch": epoch,
+                "steps": len(records),
+                "accepts": sum("accept" in r["action"] for r in records),
+                "rejects": sum(r["action"] == "reject" for r in records),
+                "skips": sum(r["action"].startswith("skip") for r in records),
+                "undecided": sum(r["action"] == "undecided" for r in records),
+                "best_score_at_epoch_end": records[-1]["best_score"],
+                "current_score_at_epoch_end": records[-1]["current_score"],
+            }
+        )
+    return rows
+
+
+def build_summary(
+    session: Session,
+    standing: Standing,
+    total_steps: int,
+    tally: Tally,
+    tests: Mapping[str, Sequence[Rollout]],
+    *,
+    stopped: str | None,
+    why_not: str,
+) -> dict[str, Any]:
+    """`summary.json` (artifacts §5); no clock value is in it."""
+    first = standing.initial.score
+    best, current = standing.best.score, standing.current.score
+    scores = {name: split_summary(tests.get(name), why_not) for name in
+              ("test_eval_baseline", "test_eval", "test_eval_final")}  # fmt: skip
+    comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval"))
+    total = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    totals = Tally(stages={"_total": dict[str, "int | None"](total)})
+    for row in tally.stages.values():
+        _add(totals, {"_total": row})
+    actions = [r["action"] for r in standing.history]
+    return {
+        "version": VERSION,
+        "config": "config.json",
+        "baseline_selection_hard": first.hard if first else None,
+        "best_selection_hard": best.hard if best else None,
+        "best_gate_score": standing.best.gate_score,
+        "final_selection_hard": current.hard if current else None,
+        "final_selection_soft": current.soft if current else None,
+        "selection": {"n": current.n if current else 0, "total": len(standing.current.rollouts)},
+        "best_step": standing.best_step,
+        "current_origin": standing.current_origin,
+        "best_origin": standing.best_origin,
+        "initial_skill_hash": session.initial.hash,
+        "best_skill_hash": standing.best.skill.hash,
+        "planned_steps": total_steps,
+        "total_steps": len(standing.history),
+        "total_accepts": sum("accept" in a for a in actions),
+        "total_rejects": actions.count("reject"),
+        "total_skips": sum(a.startswith("skip") for a in actions),
+        "total_undecided": actions.count("undecided"),
+        "epoch_stats": _epochs(standing.history),
+        **_flat_scores(scores),
+        "baseline_test": scores["test_eval_baseline"],
+        "test": scores["test_eval"],
+        "final_test": scores["test_eval_final"],
+        "test_by_task_type": {name: task_table(rollouts) for name, rollouts in tests.items()},
+        "paired": comparison,
+        "verdict": verdict_sentence(session, standing, comparison, why_not),
+        "stopped": stopped,
+        "token_summary": {**tally.stages, **totals.stages},
+        "cost": {"usd": cost_of(session, tally.stages), "note": "list price of the calls this result rests on"},
+        "models": {"target": session.target.model, "optimizer": session.optimizer.model},
+        "seed": session.config.train.seed,
+        "total_wall_time_s": None,
+    }
+
+
+def _flat_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    base, test, final = (scores[n] for n in ("test_eval_baseline", "test_eval", "test_eval_final"))
+
+    def delta(a: Mapping[str, Any]) -> float | None:
+        return None if a["hard"] is None or base["hard"] is None else a["hard"] - base["hard"]
+
+    return {
+        "baseline_test_hard": base["hard"],
+        "baseline_test_soft": base["soft"],
+        "test_hard": test["hard"],
+        "test_soft": test["soft"],
+        "final_test_hard": final["hard"],
+        "final_test_soft": final["soft"],
+        "test_delta_hard": delta(test),
+        "final_test_delta_hard": delta(final),
+    }
+
+
+def _write(session: Session, standing: Standing, summary: dict[str, Any]) -> None:
+    run_dir = session.run_dir
+    run_dir.write("best_skill.md", standing.best.skill.text)
+    run_dir.write("runtime_state.json", standing.view())
+    run_dir.write("summary.json", summary)
+    report = render_report(summary, standing.history, session.initial.text, standing.best.skill.text)
+    run_dir.write("report.md", report)
+    write_logs(session)

@@ -1,0 +1,147 @@
+"""The views of one step: `history.json` record and the files under `steps/step_NNNN/`.
+
+Pure functions of what the step found. No clock value is in them (it would differ between a killed and an undisturbed
+run): `timing` and `wall_time_s` are null here and stand in `logs/timings.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skillopt.core.outcome import compute_score
+from skillopt.core.rollout import Rollout
+from skillopt.engine.rundir import RunDir
+from skillopt.engine.session import Session
+from skillopt.engine.standing import Standing
+from skillopt.engine.step import StepWork
+from skillopt.envs.views import write_rollout_dir
+from skillopt.model.types import Usage
+from skillopt.optimizer.reflect import partition
+
+TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "test", "eval"})
+
+
+def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
+    """US dollars of tallied calls at list price; None when a price or a usage is unknown."""
+    total = 0.0
+    for stage, row in stages.items():
+        role, model = (
+            ("target", session.target.model) if stage in TARGET_STAGES else ("optimizer", session.optimizer.model)
+        )
+        usage = Usage(prompt_tokens=row["prompt_tokens"], completion_tokens=row["completion_tokens"])
+        usd = session.price(role, model, usage)
+        if usd is None:
+            return None
+        total += usd
+    return round(total, 6)
+
+
+def _rollout_fields(session: Session, work: StepWork) -> dict[str, Any]:
+    score = compute_score(r.outcome for r in work.all_rollouts)
+    batches: list[dict[str, Any]] = []
+    for k, (batch, rollouts) in enumerate(zip(work.plan.batches, work.rollouts, strict=True)):
+        part = compute_score(r.outcome for r in rollouts)
+        reflection = work.reflections[0][k]
+        batches.append(
+            {
+                "batch_idx": k,
+                "batch_seed": batch.seed,
+                "n_envs": len(rollouts),
+                "hard": part.hard if part else None,
+                "soft": part.soft if part else None,
+                "n_failure_patches": len(reflection.patches("failure")),
+                "n_success_patches": len(reflection.patches("success")),
+            }
+        )
+    failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+    return {
+        "rollout_hard": score.hard if score else None,
+        "rollout_soft": score.soft if score else None,
+        "rollout_n": len(work.all_rollouts),
+        "rollout_n_failed": len(failures),
+        "rollout_n_missing": sum(r.scored is None for r in work.all_rollouts),
+        "accumulation_batches": batches,
+    }
+
+
+def _patch_fields(work: StepWork) -> dict[str, Any]:
+    failure = sum(len(r.patches("failure")) for s in work.reflections for r in s)
+    success = sum(len(r.patches("success")) for s in work.reflections for r in s)
+    ranked = work.proposal.patch.edits if work.proposal else ()
+    return {
+        "n_patches": failure + success,
+        "n_failure_patches": failure,
+        "n_success_patches": success,
+        "n_edits_merged": len(work.merged.edits),
+        "n_edits_ranked": len(ranked),
+        "support_counts": [e.support_count for e in ranked],
+        "n_edits_leaked": len(work.leaked),
+        "n_proposals": len(work.runners) or (1 if work.proposal else 0),
+    }
+
+
+def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
+    """The history entry (artifacts §2). `standing` is what it is after the step was applied."""
+    gated, proposal = work.gated, work.proposal
+    measured = gated.measured if gated else None
+    score = measured.score if measured else None
+    verdict = gated.verdict.to_json() if gated else {"candidate_gate_score": None, "reason": work.skip_reason}
+    record: dict[str, Any] = {
+        "step": work.plan.step,
+        "epoch": work.plan.epoch,
+        "step_in_epoch": work.plan.step_in_epoch,
+        "timing": None,
+        "wall_time_s": None,
+        "tokens": work.tally.stages,
+        **_rollout_fields(session, work),
+        **_patch_fields(work),
+        "edit_budget": work.budget,
+        "lr_control_mode": session.config.optimizer.lr_control_mode,
+        "candidate_hash": proposal.skill.hash if proposal and gated else None,
+        "candidate_skill_len": len(proposal.skill.text) if proposal and gated else None,
+        "edit_apply_summary": proposal.report.summary() if proposal else None,
+        "selection_hard": score.hard if score else None,
+        "selection_soft": score.soft if score else None,
+        "gate_metric": session.metric.name,
+        **verdict,
+        "action": work.action,
+        "current_score": standing.current.gate_score,
+        "best_score": standing.best.gate_score,
+        "best_step": standing.best_step,
+        "current_origin": standing.current_origin,
+        "best_origin": standing.best_origin,
+        "skill_len": len(standing.current.skill.text),
+        "n_dropped_replies": work.tally.dropped,
+        "n_reasks": work.tally.reasks,
+        "cost": cost_of(session, work.tally.stages),
+    }
+    return record
+
+
+def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None) -> None:
+    """All files of one step. Blocking; call it in a worker thread."""
+    base = f"steps/step_{work.plan.step:04d}"
+    many = len(work.rollouts) > 1
+    for k, rollouts in enumerate(work.rollouts):
+        place = f"{base}/batch_{k}" if many else base
+        write_rollout_dir(run_dir.root / place / "rollout", rollouts)
+        for sample, reflections in enumerate(work.reflections):
+            folder = f"{place}/patches" + (f"/sample_{sample}" if sample else "")
+            for group in reflections[k].groups:
+                run_dir.write(f"{folder}/{group.file_name}", group.to_json())
+    run_dir.write(f"{base}/merged_patch.json", work.merged.to_json())
+    if work.selection is not None:
+        ranking = {"selected_indices": list(work.selection.indices), "fallback": work.selection.fallback}
+        run_dir.write(f"{base}/ranked_edits.json", {**work.selection.patch.to_json(), **ranking})
+    if work.runners:
+        run_dir.write(f"{base}/race.json", [r.to_json() for r in work.runners])
+    if work.leaked:
+        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.leaked])
+    if work.proposal is not None:
+        run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
+        run_dir.write(f"{base}/edit_apply_report.json", [s.to_json() for s in work.proposal.report.statuses])
+    if work.gated is not None and work.gated.rollouts:
+        write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
+    if digest is not None:
+        run_dir.write(f"{base}/trajectory_digest.json", digest)
+    run_dir.write(f"{base}/step_record.json", record)

@@ -1,0 +1,107 @@
+"""Everything one run owns, opened in order and closed on every exit path.
+
+`ctx`-like and frozen: the trainer and its stages receive it and hold no other state. Two sessions can live in one
+process, because nothing here or below is global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillopt.config import Config
+from skillopt.core.item import Item
+from skillopt.core.leakage import LeakIndex
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.engine.budget import Budget
+from skillopt.engine.observers import Events
+from skillopt.engine.rundir import RunDir
+from skillopt.engine.timing import Timings
+from skillopt.envs.base import Env, Splits
+from skillopt.gate.metric import Metric
+from skillopt.model.types import ChatModel, Usage
+from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
+from skillopt.optimizer.prompting import PromptBook
+from skillopt.store.journal import Journal
+
+Price = Callable[[str, str, Usage], "float | None"]
+"""(role, model, usage) → US dollars, None when the price is unknown."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run's models, data, journal, budget and directory."""
+
+    config: Config
+    env: Env
+    splits: Splits
+    initial: Skill
+    target: ChatModel
+    optimizer: ChatModel
+    journal: Journal
+    budget: Budget
+    run_dir: RunDir
+    emit: Events
+    prompts: PromptBook
+    leaks: LeakIndex
+    timings: Timings
+    price: Price
+    roles: tuple[dict[str, Any], ...] = ()
+    notices: list[str] = field(default_factory=list[str])
+
+    @property
+    def metric(self) -> Metric:
+        """What the gate compares."""
+        evaluation = self.config.evaluation
+        return Metric(evaluation.gate_metric, evaluation.gate_mixed_weight)
+
+    @property
+    def selection(self) -> tuple[Item, ...]:
+        """The selection items in use (`sel_env_num`)."""
+        count = self.config.evaluation.sel_env_num
+        return self.splits.selection[: count or None]
+
+    @property
+    def test(self) -> tuple[Item, ...]:
+        """The test items in use (`test_env_num`)."""
+        count = self.config.evaluation.test_env_num
+        return self.splits.test[: count or None]
+
+    @property
+    def speculate(self) -> bool:
+        """Speculation spends calls that may be wasted; under a cap they belong to decisions."""
+        return self.config.evaluation.prefetch and not self.budget.limits.any_spend
+
+    def optimizer_settings(self) -> OptimizerSettings:
+        """The optimizer's share of the configuration."""
+        c = self.config
+        return OptimizerSettings(
+            learning_rate=c.optimizer.learning_rate,
+            minibatch_size=c.gradient.minibatch_size,
+            merge_batch_size=c.gradient.merge_batch_size,
+            analyst_workers=c.gradient.analyst_workers,
+            failure_only=c.gradient.failure_only,
+            profile=c.optimizer.analyst_profile,
+            proposals=c.optimizer.proposals,
+            temperature=c.optimizer.temperature,
+            reasoning_effort=c.model.reasoning_effort or "",
+            max_completion_tokens=c.optimizer.max_completion_tokens,
+            prompt_token_budget=c.optimizer.prompt_token_budget,
+            deadline_s=c.optimizer.deadline_seconds,
+        )
+
+    def stage_context(self, tally: Tally) -> StageContext:
+        """What the optimizer's stages of one step receive."""
+        return StageContext(self.optimizer, self.optimizer_settings(), self.prompts, tally, self.emit)
+
+
+def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:
+    """Add the calls that these rollouts rest on to a tally."""
+    for rollout in rollouts:
+        tokens = rollout.tokens
+        calls = tokens.get("calls") or 0
+        if calls:
+            usage = Usage(prompt_tokens=tokens.get("prompt_tokens"), completion_tokens=tokens.get("completion_tokens"))
+            tally.add(stage, usage, calls)

@@ -1,0 +1,104 @@
+"""The numbers under a run: scores with n and interval, the paired comparison, the sentence a person can use.
+
+Only measured outcomes count, and every score carries how many there were. Unequal attrition voids the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skillopt.core.outcome import compute_score
+from skillopt.core.rollout import Rollout
+from skillopt.core.streams import named, shuffled
+from skillopt.engine.session import Session
+from skillopt.engine.standing import Standing
+from skillopt.gate.interval import mean_interval, score_interval, sign_test
+
+MAX_ATTRITION_GAP = 0.05
+
+
+def _order(rollouts: Sequence[Rollout]) -> list[Rollout]:
+    """An order that depends on item contents only, so that it cannot favour an outcome."""
+    by_content = sorted(rollouts, key=lambda r: r.item.digest)
+    return shuffled(by_content, named(0, "interval order"))
+
+
+def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict[str, Any]:
+    """Hard and soft means with n, total, coverage and the 95 % interval of the hard mean; nulls with a reason."""
+    score = compute_score(r.outcome for r in rollouts) if rollouts else None
+    if score is None:
+        return {"hard": None, "soft": None, "n": 0, "total": len(rollouts or ()), "coverage": 0.0, "interval": None,
+                "reason": why_not or "nothing could be measured"}  # fmt: skip
+    values = [r.scored.hard for r in _order(rollouts or ()) if r.scored is not None]
+    return {
+        "hard": score.hard,
+        "soft": score.soft,
+        "n": score.n,
+        "total": score.total,
+        "coverage": round(score.coverage, 6),
+        "interval": [round(x, 6) for x in score_interval(values)] if len(values) > 1 else None,
+    }
+
+
+def task_table(rollouts: Sequence[Rollout]) -> dict[str, Any]:
+    """`{task_type | overall: {total, hard_acc}}`, over measured outcomes."""
+    table: dict[str, Any] = {}
+    kinds = sorted({r.item.task_type for r in rollouts if r.item.task_type})
+    for name, part in [("overall", rollouts), *((k, [r for r in rollouts if r.item.task_type == k]) for k in kinds)]:
+        score = compute_score(r.outcome for r in part) if part else None
+        table[name] = {"total": score.n if score else 0, "hard_acc": score.hard if score else None}
+    return table
+
+
+def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> dict[str, Any] | None:
+    """The comparison of two skills on the same items: mean difference of hard, interval, exact sign test."""
+    if not before or not after:
+        return None
+    first = {r.item.id: r.scored for r in before}
+    pairs = [(first[r.item.id], r.scored) for r in _order(after)]
+    both = [(a.hard, b.hard) for a, b in pairs if a is not None and b is not None]
+    if len(both) < 2:
+        return None
+    differences = [b - a for a, b in both]
+    wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    gap = abs(sum(a is None for a, _ in pairs) - sum(b is None for _, b in pairs)) / len(pairs)
+    return {
+        "n": len(both),
+        "wins": wins,
+        "losses": losses,
+        "delta": math.fsum(differences) / len(both),
+        "interval": [round(x, 6) for x in mean_interval(differences)],
+        "p": sign_test(wins, losses),
+        "attrition_gap": round(gap, 6),
+        "void": gap > MAX_ATTRITION_GAP,
+    }
+
+
+def verdict_sentence(session: Session, standing: Standing, comparison: Mapping[str, Any] | None, why_not: str) -> str:
+    """What may be said of the best skill, and no more."""
+    if standing.best.skill == session.initial:
+        return f"No candidate was kept: the best skill is the initial one. {_why_nothing(standing)}"
+    if comparison is None:
+        return f"Unverified: {why_not or 'the sealed test has too few items'}."
+    if comparison["void"]:
+        return "Void: one side of the test lost many more items than the other, so the two cannot be compared."
+    low, high = comparison["interval"]
+    gain = f"{comparison['delta']:+.3f} on {comparison['n']} sealed test items, 95 % interval {low:+.3f} to {high:+.3f}"
+    if low > 0:
+        return f"Better than the initial skill: {gain}."
+    if high < 0:
+        return f"Worse than the initial skill: {gain}."
+    return f"Not distinguishable from the initial skill: {gain}."
+
+
+def _why_nothing(standing: Standing) -> str:
+    reasons = [str(r.get("reason", "")) for r in standing.history]
+    if not reasons:
+        return "No step was taken."
+    score = standing.best.gate_score
+    if score is not None and score >= 1.0:
+        return "The selection split is at its ceiling: no candidate can score higher."
+    most = max(set(reasons), key=lambda r: (reasons.count(r), r))
+    return f"Most frequent reason in {len(reasons)} steps: {most}."

@@ -1,0 +1,234 @@
+"""The loop: baseline, epochs, steps, the end of a run. A deterministic function of (configuration, data, answers).
+
+Resuming is running again: what was paid for returns from the journal, and the same views are written with the same
+bytes. There is no other resume path. A run that is stopped by a budget, by patience or by a fault of the provider still
+ends in order, with its best skill and, where calls are left, its sealed test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from skillopt.core.errors import ConfigError, FatalModelError, StopRun
+from skillopt.core.item import Item
+from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
+from skillopt.engine.budget import Spend
+from skillopt.engine.finish import RunResult, finish
+from skillopt.engine.measure import Prefetch, measure
+from skillopt.engine.records import step_record, write_step
+from skillopt.engine.session import Session, count_rollouts
+from skillopt.engine.standing import Measured, Standing
+from skillopt.engine.step import StepWork, run_step
+from skillopt.envs.views import write_rollout_dir
+from skillopt.optimizer import buffer
+from skillopt.optimizer.context import Tally
+from skillopt.optimizer.reflect import partition
+from skillopt.optimizer.schedule import unrounded
+from skillopt.store.journal import Recorded
+
+SET_ASIDE_MARGIN = 1.15
+"""The sealed test may need somewhat more tokens than the baseline's items did."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long the run is."""
+
+    epochs: int
+    steps_per_epoch: int
+    accumulation: int
+
+    @property
+    def total_steps(self) -> int:
+        """T of the schedules."""
+        return self.epochs * self.steps_per_epoch
+
+
+def run_length(session: Session) -> Length:
+    """Steps of the run; checks a given `train_size` against the data. Raises `ConfigError` naming both."""
+    train = session.config.train
+    loaded = session.splits.train_total or len(session.splits.train)
+    if train.train_size and train.train_size != loaded:
+        raise ConfigError(
+            f"train.train_size={train.train_size}, but the data hold {loaded} training items",
+            hint="correct it, or leave it at 0",
+        )
+    per_epoch = steps_per_epoch(len(session.splits.train), train.batch_size, train.accumulation)
+    return Length(train.num_epochs, per_epoch, train.accumulation)
+
+
+def plans(session: Session, length: Length) -> Iterator[StepPlan]:
+    """All steps of the run, in order."""
+    train = session.config.train
+    for epoch in range(1, length.epochs + 1):
+        yield from epoch_steps(
+            session.splits.train,
+            epoch=epoch,
+            first_step=(epoch - 1) * length.steps_per_epoch + 1,
+            seed=train.seed,
+            batch_size=train.batch_size,
+            accumulation=train.accumulation,
+        )
+
+
+async def train(session: Session) -> RunResult:
+    """Train and write every artifact. Raises what a user must see; a stop in order is in `RunResult.stopped`."""
+    length = run_length(session)
+    session.emit(
+        "run.start", out_root=str(session.run_dir.root), env=session.env.name, roles=list(session.roles),
+        splits={"train": len(session.splits.train), "selection": len(session.selection), "test": len(session.test)},
+        total_steps=length.total_steps, epochs=length.epochs,
+    )  # fmt: skip
+    session.run_dir.write("skills/skill_v0000.md", session.initial.text)
+    tally = Tally()
+    standing = await baseline(session, tally)
+    set_aside_for_test(session, standing)
+    stopped: StopRun | None = None
+    try:
+        await run_epochs(session, standing, length)
+    except StopRun as error:
+        stopped = error
+        session.emit("notice", text=f"stopping: {error}")
+    session.budget.set_aside(Spend())
+    if isinstance(stopped, FatalModelError):
+        write_state(session, standing)
+        raise stopped
+    return await finish(session, standing, length.total_steps, tally, stopped=str(stopped) if stopped else None)
+
+
+async def baseline(session: Session, tally: Tally) -> Standing:
+    """Measure the initial skill on the selection split, on exactly the bytes that training starts from."""
+    repeats = session.config.evaluation.repeats
+    session.emit("stage.start", stage="baseline", step=None, total=len(session.selection) * repeats)
+    with session.timings.measure(None, "baseline"):
+        rollouts = await measure(session, session.initial, session.selection, stage="baseline", repeats=repeats)
+    measured = Measured(session.initial, tuple(rollouts), session.metric)
+    score = measured.score
+    if score is None or score.coverage < session.config.evaluation.coverage_floor:
+        errors = [getattr(r.outcome, "error", "") for r in rollouts]
+        first = next((e for e in errors if e), "no error was reported")
+        raise StopRun(
+            f"only {score.n if score else 0} of {len(rollouts)} selection items could be measured with the initial "
+            f"skill; the first error was: {first}"
+        )
+    count_rollouts(tally, "baseline", rollouts)
+    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "selection_eval_baseline", rollouts)
+    session.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
+                 total=score.total, gate_score=measured.gate_score)  # fmt: skip
+    standing = Standing(initial=measured, current=measured, best=measured)
+    write_state(session, standing)
+    return standing
+
+
+def set_aside_for_test(session: Session, standing: Standing) -> None:
+    """Keep what the sealed test will cost out of the reach of training, measured by what the baseline cost."""
+    limits = session.budget.limits
+    if not session.config.evaluation.eval_test or not limits.any_spend:
+        return
+    rollouts = standing.current.rollouts
+    tokens = [r.tokens.get(name) for r in rollouts for name in ("prompt_tokens", "completion_tokens")]
+    per_item = sum(t or 0 for t in tokens) / len(rollouts)
+    calls = 2 * len(session.test)
+    usd_total = session.budget.used.usd / max(1, session.budget.used.calls) * calls
+    session.budget.set_aside(Spend(calls, math.ceil(per_item * calls * SET_ASIDE_MARGIN), usd_total * SET_ASIDE_MARGIN))
+
+
+async def run_epochs(session: Session, standing: Standing, length: Length) -> None:
+    """All steps. The step buffer is emptied at each epoch start. Raises `StopRun` to end the run in order."""
+    todo = list(plans(session, length))
+    prefetch = Prefetch(session)
+    idle = 0
+    try:
+        for n, plan in enumerate(todo):
+            if plan.step_in_epoch == 0:
+                standing.buffer.clear()
+                session.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
+            upcoming = first_items(todo[n + 1]) if n + 1 < len(todo) else []
+            total = schedule_total(session, plan, length)
+            work = await run_step(session, plan, standing, total_steps=total, prefetch=prefetch, upcoming=upcoming)
+            await apply(session, standing, work, total, length)
+            accepted = work.gated is not None and work.gated.verdict.accepted
+            if accepted:
+                await prefetch.cancel()
+            idle = 0 if accepted else idle + 1
+            patience = session.config.budget.patience
+            if patience and idle >= patience:
+                raise StopRun(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
+    finally:
+        await prefetch.cancel()
+
+
+def schedule_total(session: Session, plan: StepPlan, length: Length) -> int:
+    """T of the schedule for this step. A step keeps the T it first ran with, however far the run is extended later."""
+    fact = Recorded(length.total_steps, kind="fact", stage="schedule", calls=0)
+    return int(session.journal.put_now(f"schedule total of step {plan.step}", fact).value)
+
+
+def first_items(plan: StepPlan) -> list[Item]:
+    """The items of a step's batches, for speculation."""
+    return [item for batch in plan.batches for item in batch.items]
+
+
+async def apply(session: Session, standing: Standing, work: StepWork, total: int, length: Length) -> None:
+    """Let a step's verdict change the standing, then write its views."""
+    digest: dict[str, Any] | None = None
+    if work.gated is not None and work.proposal is not None:
+        before = standing.current.gate_score
+        _move(standing, work)
+        verdict = work.gated.verdict
+        standing.flips.update((*verdict.evidence.wins, *verdict.evidence.losses))
+        failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+        unmatched = [s.to_json() for s in work.proposal.report.statuses if s.status.startswith("skipped")]
+        digest = buffer.entry(
+            step=work.plan.step,
+            verdict=verdict,
+            current_score=before,
+            n_total=len(work.all_rollouts),
+            patterns=buffer.failure_patterns(failures, [g for r in work.reflections[0] for g in r.groups]),
+            edits=work.proposal.patch.edits,
+            unmatched=unmatched,
+        )
+        standing.buffer.append(digest)
+    record = step_record(session, work, standing)
+    standing.history.append(record)
+    await asyncio.to_thread(_write, session, standing, work, record, digest)
+    optimizer = session.config.optimizer
+    real = unrounded(
+        optimizer.lr_scheduler,
+        work.plan.step,
+        total,
+        optimizer.learning_rate,
+        optimizer.min_learning_rate,
+    )
+    session.emit("step.end", record=record, total_steps=length.total_steps, lr=optimizer.learning_rate,
+                 lr_scheduler=optimizer.lr_scheduler, budget=work.budget, budget_unrounded=real)  # fmt: skip
+
+
+def _move(standing: Standing, work: StepWork) -> None:
+    gated = work.gated
+    if gated is None or not gated.verdict.accepted or gated.measured is None:
+        return
+    standing.current = gated.measured
+    standing.current_origin = work.plan.origin
+    best, now = standing.best.gate_score, gated.measured.gate_score
+    if best is None or (now is not None and now > best):
+        standing.best, standing.best_origin, standing.best_step = gated.measured, work.plan.origin, work.plan.step
+
+
+def _write(
+    session: Session, standing: Standing, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None
+) -> None:
+    write_step(session.run_dir, work, record, digest)
+    session.run_dir.write(f"skills/skill_v{work.plan.step:04d}.md", standing.current.skill.text)
+    write_state(session, standing)
+
+
+def write_state(session: Session, standing: Standing) -> None:
+    """History, state and the product. The order does not matter: none of them is read back."""
+    session.run_dir.write("history.json", list(standing.history))
+    session.run_dir.write("runtime_state.json", standing.view())
+    session.run_dir.write("best_skill.md", standing.best.skill.text)

@@ -1,0 +1,120 @@
+"""Racing proposals on the batch's own items, before the gate spends selection items on one of them.
+
+For optimizers whose single proposal is as often harmful as useful: several are sampled, each becomes a candidate, all
+are tried on the same few training items (what the current skill failed, and some it passed), and the one that gains
+most goes to the gate. Proposals that win on different items are joined and raced once more. Training items only: the selection
+split stays unseen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skillopt.core.aio import gather_all
+from skillopt.core.edit import EditReport, Patch
+from skillopt.core.item import Item
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.core.streams import numbered, shuffled
+from skillopt.gate.metric import Metric
+
+Try = Callable[[Skill, Sequence[Item]], Awaitable[list[Rollout]]]
+Build = Callable[[Patch], "Proposal"]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A patch, the skill it makes, and what became of its edits."""
+
+    name: str
+    patch: Patch
+    skill: Skill
+    report: EditReport
+
+
+@dataclass(frozen=True)
+class Runner:
+    """One proposal after its race: net gain over the current skill, in items, and the items it won and lost."""
+
+    proposal: Proposal
+    gain: float
+    won: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of `race.json`."""
+        return {
+            "proposal": self.proposal.name,
+            "skill_hash": self.proposal.skill.hash,
+            "gain": round(self.gain, 6),
+            "won": list(self.won),
+            "lost": list(self.lost),
+            "edits": [e.to_json() for e in self.proposal.patch.edits],
+        }
+
+
+def course(failures: Sequence[Rollout], successes: Sequence[Rollout], *, size: int, seed: int) -> list[Rollout]:
+    """The items of a race: two thirds failures, one third successes, at most `size`, drawn with the batch seed."""
+    keep = min(len(successes), size // 3)
+    wrong = shuffled(failures, numbered(seed))[: size - keep]
+    right = shuffled(successes, numbered(seed + 1))[: size - len(wrong)]
+    return [*wrong, *right]
+
+
+async def race(
+    proposals: Sequence[Proposal], baseline: Sequence[Rollout], metric: Metric, attempt: Try, build: Build
+) -> list[Runner]:
+    """All runners, best first. Ties go to the shorter skill, then to the earlier proposal."""
+    runners = await _run(proposals, baseline, metric, attempt)
+    joined = _joined(_ranked(runners), build)
+    if joined is not None:
+        runners += await _run([joined], baseline, metric, attempt)
+    return _ranked(runners)
+
+
+async def _run(
+    proposals: Sequence[Proposal], baseline: Sequence[Rollout], metric: Metric, attempt: Try
+) -> list[Runner]:
+    items = [r.item for r in baseline]
+
+    async def one(proposal: Proposal) -> Runner:
+        tried = await attempt(proposal.skill, items)
+        pairs = [
+            (r.item.id, new - old)
+            for old_rollout, r in zip(baseline, tried, strict=True)
+            if (new := metric.value(r.outcome)) is not None and (old := metric.value(old_rollout.outcome)) is not None
+        ]
+        return Runner(
+            proposal,
+            math.fsum(d for _, d in pairs),
+            tuple(i for i, d in pairs if d > 0),
+            tuple(i for i, d in pairs if d < 0),
+        )
+
+    return await gather_all([one(p) for p in proposals])
+
+
+def _ranked(runners: Sequence[Runner]) -> list[Runner]:
+    order = sorted(range(len(runners)), key=lambda n: (-runners[n].gain, len(runners[n].proposal.skill.text), n))
+    return [runners[n] for n in order]
+
+
+def _joined(ranked: Sequence[Runner], build: Build) -> Proposal | None:
+    """The winner's edits followed by those of the proposal that wins most of what the winner does not."""
+    if not ranked or ranked[0].gain <= 0:
+        return None
+    first = ranked[0]
+    others = [(len(set(r.won) - set(first.won)), -n) for n, r in enumerate(ranked) if n and r.gain > 0]
+    fresh, index = max(others, default=(0, 0))
+    if fresh == 0:
+        return None
+    second = ranked[-index]
+    edits = (
+        *first.proposal.patch.edits,
+        *(e for e in second.proposal.patch.edits if e not in first.proposal.patch.edits),
+    )
+    proposal = build(Patch(edits, "joined: both won their race, on different items"))
+    return None if proposal.skill in (first.proposal.skill, second.proposal.skill) else proposal
