@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from skillopt.core.aio import gather_all
 from skillopt.core.edit import Patch
 from skillopt.core.editor import apply_patch
 from skillopt.core.errors import StopRun
@@ -119,21 +120,18 @@ async def reflect_all(session: Session, work: StepWork, ctx: StageContext, buffe
     step = work.plan.step
     session.emit("stage.start", stage="reflect", step=step, epoch=work.plan.epoch, total=ctx.settings.proposals)
     with session.timings.measure(step, "reflect"):
-        for sample in range(ctx.settings.proposals):
-            reflections = [
-                await reflect(
-                    rollouts,
-                    work.skill,
-                    session.env,
-                    ctx,
-                    batch_seed=batch.seed,
-                    buffer_text=buffer_text,
-                    repeat=sample,
+        batches = list(zip(work.plan.batches, work.rollouts, strict=True))
+        samples = range(ctx.settings.proposals)
+        done = await gather_all(
+            [
+                reflect(
+                    rollouts, work.skill, session.env, ctx, batch_seed=batch.seed, buffer_text=buffer_text, repeat=k
                 )
-                for batch, rollouts in zip(work.plan.batches, work.rollouts, strict=True)
+                for k in samples
+                for batch, rollouts in batches
             ]
-            work.reflections.append(reflections)
-            session.emit("stage.progress", stage="reflect", step=step, done=sample + 1, total=ctx.settings.proposals)
+        )
+        work.reflections = [done[k * len(batches) : (k + 1) * len(batches)] for k in samples]
     patches = sum(len(r.patches(k)) for s in work.reflections for r in s for k in ("failure", "success"))
     session.emit("stage.end", stage="reflect", step=step, patches=patches)
 

@@ -16,6 +16,14 @@ import jinja2
 from skillopt.core.hashing import digest
 
 
+_SUPPLEMENTED = {
+    "analyst_error_system": "analyst_error",
+    "analyst_success_system": "analyst_success",
+    "analyst_compact_system": "analyst_error",
+}
+"""Template → the name by which an environment is asked for its own vocabulary."""
+
+
 def fenced(text: str, label: str = "data") -> str:
     """The text in a labelled fence that it cannot close itself."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
@@ -39,9 +47,10 @@ class PromptBook:
         cast("dict[str, Any]", self._jinja.filters)["fenced"] = fenced
 
     def render(self, name: str, **values: Any) -> str:
-        """Render `prompts/<name>.md`."""
-        values.setdefault("supplement", (self._supplement(name) or "").strip())
-        return self._jinja.get_template(f"{name}.md").render(**values).strip() + "\n"
+        """Render `prompts/<name>.md`; an analyst's instructions get the environment's supplement."""
+        prompt = _SUPPLEMENTED.get(name)
+        supplement = (self._supplement(prompt) or "").strip() if prompt else ""
+        return self._jinja.get_template(f"{name}.md").render(supplement=supplement, **values).strip() + "\n"
 
     @cached_property
     def version(self) -> str:
@@ -49,5 +58,5 @@ class PromptBook:
         names = self._jinja.list_templates()
         loader = self._jinja.loader
         sources = {n: loader.get_source(self._jinja, n)[0] for n in names} if loader else {}
-        own = {n: self._supplement(n.removesuffix(".md")) for n in names}
+        own = {n: self._supplement(n) for n in sorted(set(_SUPPLEMENTED.values()))}
         return digest({"templates": sources, "supplements": own})[:16]
