@@ -244,7 +244,8 @@ def _write_config(run_dir: RunDir, config: Config, splits: Splits) -> None:
     nested = structured_export(config)
     nested["env"]["out_root"] = "."
     run_dir.write("config.json", flat)
-    run_dir.write("config.yaml", yaml.safe_dump(nested, sort_keys=False, allow_unicode=True))
+    text: str = yaml.safe_dump(nested, sort_keys=False, allow_unicode=True)  # pyright: ignore[reportUnknownMemberType]
+    run_dir.write("config.yaml", text)
 
 
 def leak_index(env: Env, splits: Splits) -> LeakIndex:

@@ -1,7 +1,8 @@
 """The batch plan: which items each step sees, a pure function of (items, seed, epoch).
 
-Published rule (pipeline §2): shuffle with `Random(seed + 1000·epoch)`, cut consecutively; slice i has the batch
-seed `seed + 1000·epoch + i + 1`; a slice that would be empty is a prefix of the shuffled list reshuffled with its batch seed.
+Published rule (pipeline §2): shuffle with `Random(seed + 1000·epoch)`, cut consecutively; slice i has the batch seed
+`seed + 1000·epoch + i + 1`; a slice that would be empty is a prefix of the shuffled list reshuffled with its batch
+seed.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ async def _stream(
 class Prefetch:
     """Rolls out the next batches with the current skill while optimizer and gate are busy.
 
-    Right whenever the candidate is rejected. Results go to the journal only; the next step finds them there. A fault here
-    decides nothing: the step that needs the call meets it again.
+    Right whenever the candidate is rejected. Results go to the journal only; the next step finds them there. A fault
+    here decides nothing: the step that needs the call meets it again.
     """
 
     def __init__(self, session: Session) -> None:

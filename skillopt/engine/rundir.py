@@ -1,8 +1,8 @@
 """The run directory: one writer, one journal, and views that can be deleted without loss.
 
-The journal is the state. Everything else is a view written from the same objects; what a clock or an interruption
-can change (bill, timings, logs) lives under `logs/`, so the rest of the tree is identical byte for byte however often the run
-was killed. A directory that holds somebody else's files, or a run with another configuration, is refused.
+The journal is the state. Everything else is a view written from the same objects; what a clock or an interruption can
+change (bill, timings, logs) lives under `logs/`, so the rest of the tree is identical byte for byte however often the
+run was killed. A directory that holds somebody else's files, or a run with another configuration, is refused.
 """
 
 from __future__ import annotations

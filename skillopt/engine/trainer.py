@@ -1,8 +1,8 @@
 """The loop: baseline, epochs, steps, the end of a run. A deterministic function of (configuration, data, answers).
 
 Resuming is running again: what was paid for returns from the journal, and the same views are written with the same
-bytes. There is no other resume path. A run that is stopped by a budget, by patience or by a fault of the provider still
-ends in order, with its best skill and, where calls are left, its sealed test.
+bytes. There is no other resume path. A run that is stopped by a budget, by patience or by a fault of the provider
+still ends in order, with its best skill and, where calls are left, its sealed test.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import jinja2
 
 from skillopt.core.hashing import digest
-
 
 _SUPPLEMENTED = {
     "analyst_error_system": "analyst_error",
@@ -44,7 +43,7 @@ class PromptBook:
             lstrip_blocks=True,
             keep_trailing_newline=False,
         )
-        cast("dict[str, Any]", self._jinja.filters)["fenced"] = fenced
+        self._jinja.filters["fenced"] = fenced  # pyright: ignore[reportUnknownMemberType]
 
     def render(self, name: str, **values: Any) -> str:
         """Render `prompts/<name>.md`; an analyst's instructions get the environment's supplement."""

@@ -2,8 +2,8 @@
 
 For optimizers whose single proposal is as often harmful as useful: several are sampled, each becomes a candidate, all
 are tried on the same few training items (what the current skill failed, and some it passed), and the one that gains
-most goes to the gate. Proposals that win on different items are joined and raced once more. Training items only: the selection
-split stays unseen.
+most goes to the gate. Proposals that win on different items are joined and raced once more. Training items only: the
+selection split stays unseen.
 """
 
 from __future__ import annotations

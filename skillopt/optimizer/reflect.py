@@ -1,8 +1,8 @@
 """Stage 2: minibatches of failures and of successes become patches, one optimizer call a group.
 
-Partition and order are those of pipeline §5 (failures shuffled with the batch seed, successes with the seed plus one).
-A lost or unreadable reply costs its own group and is counted; when no group at all could be asked, the cause is raised,
-because failures without one reflection are a fault and not an empty step.
+Partition and order are those of pipeline §5 (failures shuffled with the batch seed, successes with the seed plus
+one). A lost or unreadable reply costs its own group and is counted; when no group at all could be asked, the cause is
+raised, because failures without one reflection are a fault and not an empty step.
 """
 
 from __future__ import annotations

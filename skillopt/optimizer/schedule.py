@@ -1,8 +1,8 @@
 """Schedules for the edit budget (the textual learning rate).
 
 A schedule maps a step to the largest number of edits that step may apply. It is a pure function of (step, total
-steps): resuming, replaying or skipping a step cannot shift it. Rounding is half-to-even, as in the published code; the
-first step is already decayed (t = 1/T), the last equals the minimum.
+steps): resuming, replaying or skipping a step cannot shift it. Rounding is half-to-even, as in the published code;
+the first step is already decayed (t = 1/T), the last equals the minimum.
 """
 
 from __future__ import annotations
