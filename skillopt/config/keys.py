@@ -37,7 +37,7 @@ class Key:
 class Section(BaseModel):
     """Base of every section: frozen, nothing undeclared, the docstring under a field is its description."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ merged, lowest first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from skillopt.config import backends
@@ -39,7 +39,7 @@ class Raw:
     """One entry as written. `form` orders the forms of one layer: where two say the same key, the higher one wins."""
 
     name: str
-    value: Any
+    value: Any = field(repr=False)
     origin: Origin
     form: int = 0
     only_backend: str = ""
@@ -63,7 +63,7 @@ class Layer:
 class Setting:
     """A value for one canonical key. `merge` says that a map is laid over the lower one, not put in its place."""
 
-    value: Any
+    value: Any = field(repr=False)
     origin: Origin
     spelling: str = ""
     form: int = 0
@@ -85,9 +85,14 @@ class Settled:
 
 
 def deep_merge(below: Any, above: Any) -> Any:
-    """`above` laid over `below`: maps key by key, anything else replaced."""
+    """`above` laid over `below`: maps key by key, anything else replaced.
+
+    A map that carries another `name` is another thing, whose options would not fit: it replaces the one below.
+    """
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
+    if above.get("name", below.get("name")) != below.get("name"):  # pyright: ignore[reportUnknownMemberType]
+        return above  # pyright: ignore[reportUnknownVariableType]
     merged: dict[str, Any] = {**below}
     for key, value in above.items():  # pyright: ignore[reportUnknownVariableType]
         merged[str(key)] = deep_merge(merged.get(str(key)), value)  # pyright: ignore[reportUnknownArgumentType]
@@ -122,6 +127,11 @@ def settle(layer: Layer, table: KeyTable) -> Settled:
 def _take_absent(absent: Absent, raw: Raw, notices: list[str], idle: list[str]) -> None:
     if absent.kind == "retired":
         notices.append(f"{absent.path} ({raw.origin}): {absent.message}")
+    elif absent.kind == "foreign":
+        raise ConfigError(
+            f"{absent.path} ({raw.origin}): this key belongs to {absent.message}, not available in this version",
+            hint="leave it out",
+        )
     elif absent.kind == "parameter":
         if not is_off(raw.value):
             idle.append(absent.path)

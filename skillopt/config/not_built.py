@@ -13,13 +13,16 @@ from typing import Any, Literal
 
 import yaml
 
-Kind = Literal["switch", "parameter", "retired"]
+Kind = Literal["switch", "parameter", "foreign", "retired"]
 _OFF = ("", "false", "no", "off", "0", "none", "null")
 
 
 @dataclass(frozen=True)
 class Absent:
-    """One key without a mechanism. `names` are its spellings inside the section; `message` is for retired ones."""
+    """One key without a mechanism. `names` are its spellings inside the section.
+
+    `message` says what became of a retired key, or which environment a foreign one belongs to.
+    """
 
     path: str
     kind: Kind
@@ -60,6 +63,8 @@ def _load() -> NotBuilt:
     for group, kind in kinds:
         for section, entries in raw[group].items():
             rows += [Absent(f"{section}.{n[0]}", kind, n) for entry in entries for n in _expand(entry)]
+    for environment, names in raw["environments"].items():
+        rows += [Absent(f"env.{name}", "foreign", (name,), environment) for name in names]
     for path, message in raw["retired"].items():
         rows.append(Absent(path, "retired", (path.split(".")[1],), message))
     keys: dict[str, Absent] = {}

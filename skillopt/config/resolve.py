@@ -201,11 +201,12 @@ def _validated(
     try:
         return model.model_validate({name: values[spec.path] for name, spec in specs.items()})
     except ValidationError as error:
+        # The chain is cut: the schema's own error would show values, secrets among them.
         name = next((str(e["loc"][0]) for e in error.errors() if e["loc"] and e["loc"][0] in specs), "")
         if name:
             path = specs[name].path
-            raise explain(specs[name], values[path], error, where=str(origins[path])) from error
+            raise explain(specs[name], values[path], error, where=str(origins[path])) from None
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         key = f"env.{where}" if where else "env"
-        raise ConfigError(f"{key}: {first['msg'][:1].lower()}{first['msg'][1:]}") from error
+        raise ConfigError(f"{key}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None

@@ -84,7 +84,7 @@ class OptimizerSection(Section):
     """Most tokens that an optimizer reply may have; a reply cut off there is not adopted."""
     prompt_token_budget: Annotated[int, Field(ge=1000)] = 100_000
     """Tokens an optimizer prompt may have; trajectories are cut to fit, the skill never."""
-    leakage: Annotated[Literal["strip", "refuse", "off"], Key(flat=("leakage",))] = "strip"
+    leakage: Literal["strip", "refuse", "off"] = "strip"
     """What happens to edits that copy training answers, selection items or gold values into the skill."""
     deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
     """Seconds for one optimizer call with all its attempts."""

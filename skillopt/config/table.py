@@ -109,7 +109,8 @@ class KeyTable:
             return absent
         if key in SECTIONS:
             return Unknown(f", {key} is a section", hint=f"its keys are written {key}.<key>")
-        return Unknown(nearest(name, self._by_flat), self._hint())
+        near = nearest(name, (*self._by_flat, *SECTIONS))
+        return Unknown(near, "" if near else self._hint())
 
     def _unknown_dotted(self, name: str, section: str, key: str) -> Unknown:
         if section not in SECTIONS:
@@ -118,7 +119,7 @@ class KeyTable:
             return Unknown(f", nearest: {spec.path}")
         inside = [spec.path for spec in self if spec.section == section]
         close = nearest(f"{section}.{key}", inside, cutoff=0.75) or nearest(name, self._by_path, cutoff=0.75)
-        return Unknown(close, self._hint() if section == "env" else "")
+        return Unknown(close, self._hint() if section == "env" and not close else "")
 
     def _hint(self) -> str:
         if not self._environment:

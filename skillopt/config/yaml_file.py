@@ -68,10 +68,18 @@ def parse_value(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _walk(node: yaml.Node, at: tuple[str, ...], lines: dict[tuple[str, ...], int], file: Path) -> None:
+def _walk(
+    node: yaml.Node,
+    at: tuple[str, ...],
+    lines: dict[tuple[str, ...], int],
+    file: Path,
+    inside: tuple[yaml.Node, ...] = (),
+) -> None:
+    if node in inside:
+        raise ConfigError(f"{file}:{node.start_mark.line + 1}: the anchor contains itself")
     if isinstance(node, yaml.SequenceNode):
         for index, child in enumerate(node.value):
-            _walk(child, (*at, str(index)), lines, file)
+            _walk(child, (*at, str(index)), lines, file, (*inside, node))
     if not isinstance(node, yaml.MappingNode):
         return
     for key_node, value_node in node.value:
@@ -80,7 +88,7 @@ def _walk(node: yaml.Node, at: tuple[str, ...], lines: dict[tuple[str, ...], int
         if key in lines:
             raise ConfigError(f"{file}:{line}: the key {'.'.join(key)} stands twice (first in line {lines[key]})")
         lines[key] = line
-        _walk(value_node, key, lines, file)
+        _walk(value_node, key, lines, file, (*inside, node))
 
 
 def read_yaml(path: Path) -> YamlFile:
