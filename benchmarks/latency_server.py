@@ -146,9 +146,9 @@ class LatencyServer:
         app.router.add_get("/stats", self._stats)
         app.router.add_post("/behaviour", self._set_behaviour)
         # Handlers end when the client hangs up, so that an abandoned call frees its place as at a real provider.
-        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None)
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=1024, shutdown_timeout=0.1)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=1024)
         await site.start()
         self.port = self._runner.addresses[0][1]
         return self

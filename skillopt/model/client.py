@@ -1,9 +1,9 @@
 """One question, one journalled answer: the composition of backend, journal, budget, limiter, retry and breaker.
 
 `Client.chat` asks the journal first; a miss runs the call and stores text, finish, model and usage, never an error.
-Each attempt takes a place at the endpoint, then reserves its cost, then is sent; the reservation is settled when a reply
-came (a reply that is asked again was billed too) and released when none did. Doubtful replies are asked again within
-the same attempts: cut short of the cap, empty, or cap reached before any text (then with a raised cap, once).
+Each attempt takes a place at the endpoint, then reserves its cost, then is sent; the reservation is settled when a
+reply came (a reply that is asked again was billed too) and released when none did. Doubtful replies are asked again
+within the same attempts: cut short of the cap, empty, or cap reached before any text (then with a raised cap, once).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from skillopt.core.errors import DeadlineExceeded, TransientModelError
 from skillopt.core.hashing import digest
+from skillopt.model.limiter import Place
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
 from skillopt.model.retry import Backoff, Deadline, with_retries
@@ -118,6 +119,7 @@ class _Call:
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
         self._prompt_bound = prompt_bound(request.messages)
+        self._admitted = False
         self._raised = False
         self._emptied = False
         self._cut: str | None = None
@@ -137,6 +139,9 @@ class _Call:
         except (TransientModelError, DeadlineExceeded) as error:
             client.breaker.lost(error.message)
             raise
+        finally:
+            if self._admitted:
+                client.breaker.left()
         usage = combined(self._usages)
         return Recorded(
             value=reply_to_json(replace(reply, usage=usage)),
@@ -153,25 +158,38 @@ class _Call:
     async def _attempt(self) -> ChatReply:
         """Take a place, reserve, send, settle. A reply that should be asked again is raised as `_Doubtful`."""
         client = self._client
-        client.breaker.check()
-        async with client.limiter.place(priority=self._request.priority, tokens=self._prompt_bound) as place:
+        while True:
             client.breaker.check()
-            try:
-                reply = await self._send()
-            except TransientModelError as error:
-                if error.overloaded:
-                    place.overloaded(error.retry_after)
-                raise
-            place.succeeded(_total(reply.usage))
-        client.breaker.healthy()
+            async with client.limiter.place(
+                priority=self._request.priority, tokens=self._prompt_bound, again=self._admitted
+            ) as place:
+                client.breaker.check()
+                self._admitted = self._admitted or client.breaker.admit()
+                if self._admitted:
+                    reply = await self._send_from(place)
+                    break
+            await client.breaker.changed()
         self._judge(reply)
+        return reply
+
+    async def _send_from(self, place: Place) -> ChatReply:
+        """Send, and tell limiter and breaker how it went."""
+        try:
+            reply = await self._send()
+        except TransientModelError as error:
+            self._client.breaker.failed()
+            if error.overloaded:
+                place.overloaded(error.retry_after)
+            raise
+        place.succeeded(_total(reply.usage))
+        self._client.breaker.healthy()
         return reply
 
     async def _send(self) -> ChatReply:
         """One billed request at most: reserved before it is sent, settled with the reply, released without one."""
         client, request = self._client, self._request
         bound = client.price.bound(self._prompt_bound, self._cap) if client.price is not None else None
-        ticket = client.meter.reserve(
+        ticket = await client.meter.reserve(
             role=client.role,
             model=client.model,
             prompt_tokens=self._prompt_bound,

@@ -71,6 +71,7 @@ def _stricter(window: RateWindow | None, limit: int | None) -> RateWindow | None
 @dataclass(order=True)
 class _Waiter:
     priority: int
+    new: bool
     order: int
     tokens: int = field(compare=False)
     ready: asyncio.Future[Place] = field(compare=False)
@@ -149,17 +150,18 @@ class Limiter:
         self.tokens = _stricter(self.tokens, tokens_per_minute)
 
     @asynccontextmanager
-    async def place(self, *, priority: int = 0, tokens: int = 0) -> AsyncGenerator[Place]:
-        """Wait for a place and hold it. `tokens` is the expected number, for the tokens-per-minute limit."""
-        place = await self._acquire(priority, tokens)
+    async def place(self, *, priority: int = 0, tokens: int = 0, again: bool = False) -> AsyncGenerator[Place]:
+        """Wait for a place and hold it. `tokens` is the expected number, for the tokens-per-minute limit; a call that
+        was sent before (`again`) goes before new ones of its priority."""
+        place = await self._acquire(priority, tokens, again)
         try:
             yield place
         finally:
             self._give_back()
 
-    async def _acquire(self, priority: int, tokens: int) -> Place:
+    async def _acquire(self, priority: int, tokens: int, again: bool) -> Place:
         ready: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, _Waiter(priority, next(self._order), tokens, ready))
+        heapq.heappush(self._waiting, _Waiter(priority, not again, next(self._order), tokens, ready))
         self._grant()
         if ready.done():
             return ready.result()

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CompatibleSettings:
-    """One role's endpoint. `temperature` applies where a request sets none; `max_tokens` bounds every request.
+    """One role's endpoint. `temperature` and `reasoning_effort` hold where a request sets none; `max_tokens` bounds all.
 
     `extra_body` holds vendor fields; they are sent as they are and are part of the journal key.
     """
@@ -45,6 +45,7 @@ class CompatibleSettings:
     base_url: str
     api_key: str = field(default="", repr=False)
     temperature: float | None = None
+    reasoning_effort: str = ""
     max_tokens: int | None = 8_000
     timeout_s: float = 300.0
     extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -68,7 +69,8 @@ def is_loopback(host: str) -> bool:
 
 
 def create(settings: Mapping[str, Any]) -> CompatibleBackend:
-    """Backend from a role's settings: model, base_url, api_key, temperature, max_tokens, timeout_seconds, extra_body.
+    """Backend from a role's settings: model, base_url, api_key, temperature, reasoning_effort, max_tokens,
+    timeout_seconds, extra_body.
 
     Raises `ConfigError` for a bad URL, a key that would travel unprotected, or api.openai.com without a key.
     """
@@ -87,6 +89,7 @@ def create(settings: Mapping[str, Any]) -> CompatibleBackend:
             base_url=base_url,
             api_key=key,
             temperature=settings.get("temperature"),
+            reasoning_effort=str(settings.get("reasoning_effort") or ""),
             max_tokens=None if max_tokens is None else int(max_tokens),
             timeout_s=float(settings.get("timeout_seconds") or 300.0),
             extra_body=dict(settings.get("extra_body") or {}),
@@ -121,16 +124,23 @@ class CompatibleBackend:
     def identity(self) -> Mapping[str, Any]:
         """Kind, model and what is sent with every request."""
         s = self.settings
-        fixed = {"temperature": s.temperature, "max_tokens": s.max_tokens, "extra_body": dict(s.extra_body)}
-        return {"kind": self.kind, "model": s.model, **fixed}
+        return {
+            "kind": self.kind,
+            "model": s.model,
+            "temperature": s.temperature,
+            "reasoning_effort": s.reasoning_effort,
+            "max_tokens": s.max_tokens,
+            "extra_body": dict(s.extra_body),
+        }
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send the request; resend it in another form when a 400 says which parameter the server does not take."""
-        fixed = {"temperature": self.settings.temperature, **self.settings.extra_body}
+        s = self.settings
+        fixed = {"temperature": s.temperature, "reasoning_effort": s.reasoning_effort or None, **s.extra_body}
         for _ in range(_MOST_FORMS):
             form = self.dialect
             body = form.body(request, model=self.model, fixed=fixed)
-            cap = self.settings.max_tokens
+            cap = s.max_tokens
             if cap is not None and body[form.cap_field] > cap:
                 body[form.cap_field] = cap
             key = f"{request.idempotency_key}-{form.cap_field[4]}{len(form.omitted)}{form.schema_form[-1]}"

@@ -1,8 +1,8 @@
 """How many tokens a prompt may be, from its characters alone.
 
 No tokenizer is loaded: the figure serves reservations and forecasts, and is replaced by the provider's own count as
-soon as there is one. `expected` is a fair guess for prose; `bound` is generous, so that a reservation made from it holds for
-code, digits and scripts that tokenize badly.
+soon as there is one. `expected` is a fair guess for prose; `bound` is generous, so that a reservation made from it
+holds for code, digits and scripts that tokenize badly.
 """
 
 from __future__ import annotations
