@@ -44,7 +44,7 @@ _ATTEMPTS = 400
 
 
 def make_items(seed: int, count: int) -> list[dict[str, str]]:
-    """`count` items `{id, text, answer, country, kind}`; the countries take turns. Raises `ConfigError` without the
+    """`count` items `{id, question, answer, country, kind}`; the countries take turns. Raises `ConfigError` without the
     extra `demo`, `ValueError` when a numbering plan yields no new number."""
     library = _library()
     countries = _turns(named(seed, "phones", "countries"))
@@ -116,7 +116,7 @@ def _item(library: Any, rng: random.Random, region: str, seen: set[str]) -> dict
         typed = _spelling(rng, library.format_number(number, library.PhoneNumberFormat.NATIONAL))
         if answer not in seen and _reads(library, typed, region) == answer:
             text = rng.choice(_FRAMES).format(number=typed, country=COUNTRIES[region])
-            return {"text": text, "answer": answer, "country": COUNTRIES[region], "kind": kind}
+            return {"question": text, "answer": answer, "country": COUNTRIES[region], "kind": kind}
     raise ValueError(f"no new number found for region {region} in {_ATTEMPTS} attempts")
 
 

@@ -29,12 +29,12 @@ def test_items_are_deterministic_and_distinct() -> None:
 def test_truth_is_what_the_library_reads_from_the_text() -> None:
     regions = {name: region for region, name in COUNTRIES.items()}
     for item in make_items(11, 200):
-        typed = item["text"].replace(item["country"], "")
+        typed = item["question"].replace(item["country"], "")
         typed = "".join(c for c in typed if c.isdigit())
         number = phonenumbers.parse(typed, regions[item["country"]])
         assert phonenumbers.is_valid_number(number)
         assert phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164) == item["answer"]
-        assert item["answer"] not in item["text"] and "+" not in item["text"]
+        assert item["answer"] not in item["question"] and "+" not in item["question"]
 
 
 def test_a_split_directory_that_the_jsonl_environment_reads(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_split_directory_that_the_jsonl_environment_reads(tmp_path: Path) -> N
     make_splits(tmp_path, seed=1, train=9, val=6, test=12)
     assert before == {p: p.read_bytes() for p in tmp_path.rglob("*.json")}
     assert json.loads((tmp_path / "split_manifest.json").read_text())["source"].startswith("phonenumbers ")
-    settings = {"prompt_template": "{{ text }}", "scorer": "exact", "answer_format": "last_line"}
+    settings = {"prompt_template": "{{ question }}", "scorer": "exact", "answer_format": "last_line"}
     config = Config(name="jsonl", split_mode="split_dir", split_dir=str(tmp_path))
     env = create_env("jsonl", config, settings)
     splits = env.load()
