@@ -19,7 +19,7 @@ async def gather_all(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until they have ended; their errors were either raised already or do not matter any more."""
+    """Cancel tasks and wait until they have ended; their errors were raised already or do not matter any more."""
     for task in tasks:
         task.cancel()
     if tasks:

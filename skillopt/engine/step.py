@@ -217,7 +217,7 @@ async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal])
 
     with session.timings.measure(step, "race"):
         work.runners = await race(
-            proposals, track, session.metric, attempt, lambda patch: build(session, work, "joined", patch)
+            proposals, track, session.metric.value, attempt, lambda patch: build(session, work, "joined", patch)
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]

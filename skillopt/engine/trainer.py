@@ -185,7 +185,7 @@ async def apply(session: Session, standing: Standing, work: StepWork, total: int
         unmatched = [s.to_json() for s in work.proposal.report.statuses if s.status.startswith("skipped")]
         digest = buffer.entry(
             step=work.plan.step,
-            verdict=verdict,
+            verdict=verdict.to_json(),
             current_score=before,
             n_total=len(work.all_rollouts),
             patterns=buffer.failure_patterns(failures, [g for r in work.reflections[0] for g in r.groups]),

@@ -11,7 +11,6 @@ from typing import Any
 
 from skillopt.core.edit import Edit
 from skillopt.core.rollout import Rollout
-from skillopt.gate.verdict import Verdict
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.trajectory import cut
 
@@ -45,25 +44,25 @@ def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> 
 def entry(
     *,
     step: int,
-    verdict: Verdict,
+    verdict: Mapping[str, Any],
     current_score: float | None,
     n_total: int,
     patterns: Sequence[Mapping[str, Any]],
     edits: Sequence[Edit],
     unmatched: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The entry after a gated step; it is also `trajectory_digest.json`."""
+    """The entry after a gated step; it is also `trajectory_digest.json`. `verdict` is the gate's, as recorded."""
     row: dict[str, Any] = {
         "step": step,
-        "action": verdict.action,
+        "action": verdict["action"],
         "n_total": n_total,
         "n_fail": sum(p["count"] for p in patterns),
         "failure_patterns": list(patterns),
     }
-    if verdict.action == "reject":
+    if verdict["action"] == "reject":
         row["score_before"] = current_score
-        row["score_after"] = verdict.score
-        row["score_after_at_most"] = verdict.evidence.bound
+        row["score_after"] = verdict["candidate_gate_score"]
+        row["score_after_at_most"] = verdict["score_bound"]
         row["rejected_edits"] = [
             {k: v for k, v in e.to_json().items() if k in ("op", "target", "content")} for e in edits
         ]

@@ -16,13 +16,15 @@ from typing import Any
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import EditReport, Patch
 from skillopt.core.item import Item
+from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
-from skillopt.gate.metric import Metric
 
 Try = Callable[[Skill, Sequence[Item]], Awaitable[list[Rollout]]]
 Build = Callable[[Patch], "Proposal"]
+Value = Callable[[Outcome], "float | None"]
+"""What the run compares (the gate's metric); None for an outcome that was not measured."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +67,17 @@ def course(failures: Sequence[Rollout], successes: Sequence[Rollout], *, size: i
 
 
 async def race(
-    proposals: Sequence[Proposal], baseline: Sequence[Rollout], metric: Metric, attempt: Try, build: Build
+    proposals: Sequence[Proposal], baseline: Sequence[Rollout], value: Value, attempt: Try, build: Build
 ) -> list[Runner]:
     """All runners, best first. Ties go to the shorter skill, then to the earlier proposal."""
-    runners = await _run(proposals, baseline, metric, attempt)
+    runners = await _run(proposals, baseline, value, attempt)
     joined = _joined(_ranked(runners), build)
     if joined is not None:
-        runners += await _run([joined], baseline, metric, attempt)
+        runners += await _run([joined], baseline, value, attempt)
     return _ranked(runners)
 
 
-async def _run(
-    proposals: Sequence[Proposal], baseline: Sequence[Rollout], metric: Metric, attempt: Try
-) -> list[Runner]:
+async def _run(proposals: Sequence[Proposal], baseline: Sequence[Rollout], value: Value, attempt: Try) -> list[Runner]:
     items = [r.item for r in baseline]
 
     async def one(proposal: Proposal) -> Runner:
@@ -85,7 +85,7 @@ async def _run(
         pairs = [
             (r.item.id, new - old)
             for old_rollout, r in zip(baseline, tried, strict=True)
-            if (new := metric.value(r.outcome)) is not None and (old := metric.value(old_rollout.outcome)) is not None
+            if (new := value(r.outcome)) is not None and (old := value(old_rollout.outcome)) is not None
         ]
         return Runner(
             proposal,

@@ -41,7 +41,7 @@ PASSED = [rollout("s0", 1.0)]
 async def test_the_winner_gains_most_and_a_harmful_one_loses():
     attempt = trial({"AAA": {"f0", "s0"}, "BBB": {"f1", "f2", "s0"}, "CCC": set()})
     runners = await race(
-        [proposal("AAA"), proposal("BBB"), proposal("CCC")], [*FAILED, *PASSED], Metric(), attempt, build
+        [proposal("AAA"), proposal("BBB"), proposal("CCC")], [*FAILED, *PASSED], Metric().value, attempt, build
     )
     assert runners[0].proposal.name == "joined" and runners[0].gain == 3, "winners on different items are joined"
     by_name = {r.proposal.name: r for r in runners}
@@ -50,7 +50,7 @@ async def test_the_winner_gains_most_and_a_harmful_one_loses():
 
 async def test_ties_go_to_the_shorter_skill_and_nothing_is_joined_on_equal_items():
     attempt = trial({"LONGER": {"f0", "s0"}, "SHORT": {"f0", "s0"}})
-    runners = await race([proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric(), attempt, build)
+    runners = await race([proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric().value, attempt, build)
     assert [r.proposal.name for r in runners] == ["SHORT", "LONGER"]
 
 
@@ -68,7 +68,7 @@ def reject(step: int, text: str) -> dict:
     patterns = [{"pattern": "rule_missing: no units", "count": 2, "task_ids": ["f0", "f1"]}]
     edits = (Edit("replace", target="Be brief.", content=text),)
     unmatched = [{"status": "skipped_replace_target_not_found", "target": "Be bref.", "note": "nearest: Be brief."}]
-    return buffer.entry(step=step, verdict=verdict, current_score=0.62, n_total=8, patterns=patterns, edits=edits,
+    return buffer.entry(step=step, verdict=verdict.to_json(), current_score=0.62, n_total=8, patterns=patterns, edits=edits,
                         unmatched=unmatched)  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def test_entries_hold_what_was_rejected_and_why():
     text = buffer.render([entry], limit=4000)
     assert "NEW TEXT" in text and "0.6200 before, at most 0.6000 after" in text and "nearest: Be brief." in text
     accepted = buffer.entry(
-        step=4, verdict=Verdict("accept", 0.7, Evidence(), "yes"), current_score=0.6, n_total=8, patterns=[], edits=(),
+        step=4, verdict=Verdict("accept", 0.7, Evidence(), "yes").to_json(), current_score=0.6, n_total=8, patterns=[], edits=(),
         unmatched=(),
     )  # fmt: skip
     assert "rejected_edits" not in accepted
