@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from skillopt.core.errors import DataError
 
@@ -43,7 +43,7 @@ Outcome: TypeAlias = Scored | Missing | Pending
 def checked(item_id: str, outcome: Scored) -> Scored:
     """The boundary check where a scorer returns. Raises `DataError` naming the item and the value."""
     for name, value in (("hard", outcome.hard), ("soft", outcome.soft)):
-        number: object = value
+        number = cast("object", value)  # a scorer may return anything, whatever its annotation says
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
             raise DataError(
                 f"item {item_id!r}: the scorer returned {name}={value!r}",
