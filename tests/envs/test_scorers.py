@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
-from skillopt.envs.scorers import Gold, build_scorer, extract_answer
+from skillopt.envs.scorers import ANSWER_FORMATS, Gold, build_scorer, extract_answer
 from skillopt.envs.scorers.text import exact_match, normalise, sub_match, token_f1
 
 from .conftest import shared
@@ -96,6 +97,18 @@ def test_extraction(how: Any, text: str, answer: str) -> None:
 )
 def test_extraction_never_raises(how: Any, text: str) -> None:
     assert isinstance(extract_answer(text, how), str)
+
+
+@pytest.mark.parametrize("unit", [r"\boxed{", "[", '{"a":', "<answer>", "answer ", "answer" + " " * 50, "1,", "(A"])
+def test_a_reply_that_repeats_itself_is_judged_quickly(unit: str) -> None:
+    text = unit * (60_000 // len(unit))
+    started = time.process_time()
+    for how in ANSWER_FORMATS:
+        extract_answer(text, how)  # type: ignore[arg-type]
+    hard("multiple_choice", text, "B", **OPTIONS)
+    hard("numeric", text, 5)
+    hard("normalised", text, "x")
+    assert time.process_time() - started < 2
 
 
 def test_exact_and_normalised() -> None:

@@ -114,6 +114,7 @@ def chosen(answer: str, options: Mapping[str, str]) -> str | None:
 
 def _said(phrase: re.Pattern[str], answer: str, options: Mapping[str, str]) -> str | None:
     """The label of the last such phrase. A lower-case `a` with words after it is an article."""
+    answer = " ".join(answer.split())
     for said in reversed(list(phrase.finditer(answer))):
         if (label := said[1].upper()) in options and not (said[1] == "a" and answer[said.end() :].strip()):
             return label

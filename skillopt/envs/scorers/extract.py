@@ -19,6 +19,10 @@ ANSWER_FORMATS: tuple[str, ...] = get_args(AnswerFormat)
 _OPEN = re.compile(r"<answer>", re.IGNORECASE)
 _CLOSE = re.compile(r"</answer>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*```[ \t]*[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_BRACE = re.compile(r"[{}]")
+_BRACKET = re.compile(r"[{\[]")
+# A reply that repeats an open bracket for ever must not hold up everybody else.
+_MOST_FAILURES = 500
 
 
 def extract_answer(text: str, how: AnswerFormat) -> str:
@@ -48,15 +52,17 @@ def last_line(text: str) -> str:
 
 
 def boxed(text: str) -> str | None:
-    """Content of the last `\\boxed{…}` whose braces balance; None without one."""
-    at = len(text)
-    while (at := text.rfind(r"\boxed{", 0, at)) >= 0:
-        depth = 0
-        for index in range(at + len(r"\boxed"), len(text)):
-            depth += (text[index] == "{") - (text[index] == "}")
-            if depth == 0:
-                return text[at + len(r"\boxed{") : index].strip()
-    return None
+    """Content of the `\boxed{…}` that opens last among those whose braces balance; None without one. One pass."""
+    opened: list[int] = []
+    best: tuple[int, int] | None = None
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif opened:
+            start = opened.pop()
+            if text.endswith(r"\boxed", 0, start) and (best is None or start > best[0]):
+                best = (start, brace.start())
+    return None if best is None else text[best[0] + 1 : best[1]].strip()
 
 
 def json_text(text: str) -> str | None:
@@ -66,12 +72,13 @@ def json_text(text: str) -> str | None:
         return fences[0].strip() if len(fences) == 1 else None
     decoder = json.JSONDecoder()
     found: str | None = None
-    at = 0
-    while (match := re.compile(r"[{\[]").search(text, at)) is not None:
+    at = failures = 0
+    while failures < _MOST_FAILURES and (match := _BRACKET.search(text, at)) is not None:
         try:
             _, end = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             at = match.start() + 1
+            failures += 1
             continue
         if found is not None:
             return None
