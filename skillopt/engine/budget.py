@@ -92,7 +92,8 @@ class Budget:
                 self.reserved = self.reserved.plus(amount)
                 return Ticket(amount)
             if self.reserved.calls == 0:
-                raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {role} {model}")
+                kept = f"; {breach[3]:g} kept for the sealed test" if breach[3] else ""
+                raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {role} {model}{kept}")
             await self._settled()
 
     def _check_time(self, role: str) -> None:
@@ -100,15 +101,15 @@ class Budget:
         if hours is not None and self.wall_s >= hours * 3600:
             raise BudgetExceeded("hours", self.wall_s / 3600, hours, f"next call: {role}")
 
-    def _breach(self, amount: Spend) -> tuple[str, float, float] | None:
+    def _breach(self, amount: Spend) -> tuple[str, float, float, float] | None:
         after = self.used.plus(self.reserved).plus(self.held).plus(amount)
-        for kind, value, limit in (
-            ("calls", after.calls, self.limits.calls),
-            ("tokens", after.tokens, self.limits.tokens),
-            ("usd", after.usd, self.limits.usd),
+        for kind, value, limit, held in (
+            ("calls", after.calls, self.limits.calls, self.held.calls),
+            ("tokens", after.tokens, self.limits.tokens, self.held.tokens),
+            ("usd", after.usd, self.limits.usd, self.held.usd),
         ):
             if limit is not None and value > limit + 1e-9:
-                return kind, value, limit
+                return kind, value, limit, held
         return None
 
     async def _settled(self) -> None:

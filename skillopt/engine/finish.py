@@ -40,11 +40,14 @@ class RunResult:
 
 
 async def finish(
-    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: str | None
+    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: str | None, test: bool = True
 ) -> RunResult:
-    """Promote the current skill if it measured better, run the sealed test, write summary and report."""
+    """Promote the current skill if it measured better, run the sealed test, write summary and report.
+
+    `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
+    """
     await final_selection(session, standing)
-    tests, why_not = await sealed_test(session, standing, tally)
+    tests, why_not = await sealed_test(session, standing, tally) if test else ({}, stopped or "the run did not start")
     for record in standing.history:
         _add(tally, record["tokens"])
     summary = build_summary(session, standing, total_steps, tally, tests, stopped=stopped, why_not=why_not)

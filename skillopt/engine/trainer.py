@@ -15,6 +15,8 @@ from typing import Any
 
 from skillopt.core.errors import ConfigError, FatalModelError, StopRun
 from skillopt.core.item import Item
+from skillopt.core.outcome import Missing
+from skillopt.core.rollout import Rollout
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.budget import Spend
 from skillopt.engine.finish import RunResult, finish
@@ -85,7 +87,14 @@ async def train(session: Session) -> RunResult:
     )  # fmt: skip
     session.run_dir.write("skills/skill_v0000.md", session.initial.text)
     tally = Tally()
-    standing = await baseline(session, tally)
+    try:
+        standing = await baseline(session, tally)
+    except FatalModelError:
+        raise
+    except StopRun as error:
+        session.emit("notice", text=f"stopping: {error}")
+        standing = unmeasured(session, str(error))
+        return await finish(session, standing, length.total_steps, tally, stopped=str(error), test=False)
     set_aside_for_test(session, standing)
     stopped: StopRun | None = None
     try:
@@ -122,6 +131,16 @@ async def baseline(session: Session, tally: Tally) -> Standing:
     standing = Standing(initial=measured, current=measured, best=measured)
     write_state(session, standing)
     return standing
+
+
+def unmeasured(session: Session, reason: str) -> Standing:
+    """The standing of a run that could not even measure its initial skill: every outcome is missing, none is a zero."""
+    repeats = range(session.config.evaluation.repeats)
+    rollouts = [
+        Rollout(item, session.initial.hash, Missing(reason), repeat=k) for item in session.selection for k in repeats
+    ]
+    measured = Measured(session.initial, tuple(rollouts), session.metric)
+    return Standing(initial=measured, current=measured, best=measured)
 
 
 def set_aside_for_test(session: Session, standing: Standing) -> None:
