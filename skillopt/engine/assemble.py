@@ -36,6 +36,7 @@ from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.registry import create_backend
 from skillopt.model.types import ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
+from skillopt.store.atomic import clean_stale
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
 
@@ -43,9 +44,16 @@ Need = Literal["train", "eval"]
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
-def load_env(config: Config) -> tuple[Env, Splits]:
-    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing."""
-    env = create_env(config.env.name, config.env, config.env_settings)
+def load_env(config: Config, out_root: Path | None = None) -> tuple[Env, Splits]:
+    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing.
+
+    A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
+    `out_root` (a plan, a dry run) nothing is written.
+    """
+    settings = config.env
+    if out_root is not None and not settings.split_output_dir:
+        settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
+    env = create_env(settings.name, settings, config.env_settings)
     return env, env.load()
 
 
@@ -84,13 +92,14 @@ async def open_session(
 ) -> AsyncGenerator[Session]:
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
     config = resolved.config
-    env, splits = load_env(config)
+    env, splits = load_env(config, out_root)
     initial = load_initial(config) if need == "train" else Skill("")
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
         lock = RunLock(out_root)
         stack.callback(lock.release)
         run_dir.check_own()
+        clean_stale(out_root, sole_writer=True)
         journal = Journal.open(
             run_dir.journal,
             shared=Path(config.model.shared_cache) if config.model.shared_cache else None,

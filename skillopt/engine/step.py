@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Patch
+from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
 from skillopt.core.errors import StopRun
 from skillopt.core.item import Item
@@ -200,6 +200,13 @@ def build(session: Session, work: StepWork, name: str, patch: Patch) -> Proposal
         work.leaked += leaked
         patch = Patch(reasoning=patch.reasoning) if leaked and optimizer.leakage == "refuse" else kept
     skill, report = apply_patch(work.skill, patch, insert_after_fallback=optimizer.insert_after_fallback)
+    if optimizer.leakage != "off" and len(patch.edits) > 1:
+        # Pieces that are harmless alone may spell an answer together.
+        together = session.leaks.find(skill.text, allowed=f"{session.initial.text}\n\n{work.skill.text}")
+        if together:
+            work.leaked.append(LeakedEdit(0, Edit("all edits together"), tuple(together)))
+            patch = Patch(reasoning=patch.reasoning)
+            skill, report = apply_patch(work.skill, patch)
     return Proposal(name, patch, skill, report)
 
 

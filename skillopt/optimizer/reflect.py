@@ -21,6 +21,7 @@ from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.base import Env
 from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.observe import observations
 from skillopt.optimizer.schemas import (
     COMPACT_REPLY,
     FAILURE_REPLY,
@@ -32,6 +33,16 @@ from skillopt.optimizer.schemas import (
 from skillopt.optimizer.trajectory import contrast, estimated_tokens, render_group
 
 T = TypeVar("T")
+
+ANGLES = (
+    "Which rule would make most of the wrong answers right? Give the JSON object.",
+    "What do the wrong answers contain that the expected ones do not? Give the rule that removes it, as the JSON object.",
+    "What do the wrong answers lack that the expected ones have? Say where it comes from, as a rule, in the JSON object.",
+    "How is the expected answer made from the input, step by step? Give the most important step as a rule, in the JSON "
+    "object.",
+    "How do the expected answers begin and end, and which characters stand between? Give the rule, as the JSON object.",
+)
+"""Samples of the compact profile are asked from different angles; the question stands last, so the prefix is shared."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +165,10 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
             previous=shown.buffer_text,
             wrong=[contrast(r, t, env.golds(r.item)) for r, t in zip(shown.group, texts, strict=True)],
             right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
-            angle=repeat,
+            facts=observations(
+                [(r.scored.predicted, g) for r in shown.group for g in env.golds(r.item)[:1] if r.scored]
+            ),
+            angle=ANGLES[repeat % len(ANGLES)],
         )
     else:
         spent = (

@@ -68,8 +68,15 @@ def reject(step: int, text: str) -> dict:
     patterns = [{"pattern": "rule_missing: no units", "count": 2, "task_ids": ["f0", "f1"]}]
     edits = (Edit("replace", target="Be brief.", content=text),)
     unmatched = [{"status": "skipped_replace_target_not_found", "target": "Be bref.", "note": "nearest: Be brief."}]
-    return buffer.entry(step=step, verdict=verdict.to_json(), current_score=0.62, n_total=8, patterns=patterns, edits=edits,
-                        unmatched=unmatched)  # fmt: skip
+    return buffer.entry(
+        step=step,
+        verdict=verdict.to_json(),
+        current_score=0.62,
+        n_total=8,
+        patterns=patterns,
+        edits=edits,
+        unmatched=unmatched,
+    )
 
 
 def test_entries_hold_what_was_rejected_and_why():
@@ -78,9 +85,14 @@ def test_entries_hold_what_was_rejected_and_why():
     text = buffer.render([entry], limit=4000)
     assert "NEW TEXT" in text and "0.6200 before, at most 0.6000 after" in text and "nearest: Be brief." in text
     accepted = buffer.entry(
-        step=4, verdict=Verdict("accept", 0.7, Evidence(), "yes").to_json(), current_score=0.6, n_total=8, patterns=[], edits=(),
+        step=4,
+        verdict=Verdict("accept", 0.7, Evidence(), "yes").to_json(),
+        current_score=0.6,
+        n_total=8,
+        patterns=[],
+        edits=(),
         unmatched=(),
-    )  # fmt: skip
+    )
     assert "rejected_edits" not in accepted
 
 

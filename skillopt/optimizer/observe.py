@@ -1,0 +1,118 @@
+"""What a program can see in wrong and expected answers, said in words: facts a small optimizer misses by itself.
+
+Only differences that repeat over several cases are told; none of them names an answer. Short answers are compared by
+character, others by word. The facts are hints beside the cases, never a rule of their own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+SHORT = 80
+"""Answers up to this many characters are compared character by character."""
+SHOWN = 6
+
+
+def _kind(char: str) -> str:
+    """What to call a character: letters and digits by class, others by themselves."""
+    if char.isdigit():
+        return "digits"
+    if char.isalpha():
+        return "capital letters" if char.isupper() else "small letters"
+    if char == "\n":
+        return "line breaks"
+    if char.isspace():
+        return "spaces"
+    return f'"{char}" ({unicodedata.name(char, "symbol").lower()})'
+
+
+def _kinds(text: str) -> set[str]:
+    return set(map(_kind, text))
+
+
+def _counted(counts: Counter[str], n: int) -> str:
+    return ", ".join(f"{name} in {c} of {n}" for name, c in counts.most_common(SHOWN) if c > 1)
+
+
+def _all_begin(texts: Sequence[str]) -> str:
+    first = {t[:1] for t in texts}
+    return first.pop() if len(first) == 1 else ""
+
+
+def observations(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Facts over (answered, expected) pairs that were wrong; an empty list when nothing repeats."""
+    pairs = [(a.strip(), e.strip()) for a, e in pairs if e.strip()]
+    if len(pairs) < 2:
+        return []
+    short = all(len(e) <= SHORT and len(a) <= 4 * SHORT for a, e in pairs)
+    facts = _character_facts(pairs) if short else _word_facts(pairs)
+    return [*facts, *_shape_facts(pairs)]
+
+
+def _character_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
+    n = len(pairs)
+    expected = set[str]().union(*(_kinds(e) for _, e in pairs))
+    if len(expected) <= SHOWN:
+        yield f"All {n} expected answers are made of nothing but: {', '.join(sorted(expected))}."
+    extra = Counter(k for a, e in pairs for k in _kinds(a) - _kinds(e))
+    if told := _counted(extra, n):
+        yield f"The given answers also contain: {told}."
+    lacking = Counter(k for a, e in pairs for k in _kinds(e) - _kinds(a))
+    if told := _counted(lacking, n):
+        yield f"The given answers lack: {told}."
+    starts = _all_begin([e for _, e in pairs])
+    unlike = sum(not a.startswith(starts) for a, _ in pairs)
+    if starts and unlike > 1:
+        yield f"Every expected answer begins with {_kind(starts)}; {unlike} of the given answers do not."
+    dropped = Counter(_place(a, e) for a, e in pairs)
+    for place, count in dropped.items():
+        if place and count > 1:
+            yield f"In {count} of {n} cases the only difference is {place}."
+
+
+def _place(answered: str, expected: str) -> str:
+    """Where a single difference stands, when there is only one."""
+    if answered.casefold() == expected.casefold():
+        return "the case of letters"
+    if not answered:
+        return ""
+    if answered.startswith(expected):
+        return "something too much at the end"
+    if answered.endswith(expected):
+        return "something too much at the beginning"
+    if expected.startswith(answered):
+        return "something missing at the end"
+    if expected.endswith(answered):
+        return "something missing at the beginning"
+    codes = difflib.SequenceMatcher(None, answered, expected, autojunk=False).get_opcodes()
+    changed = [c for c in codes if c[0] != "equal"]
+    if len(changed) == 1 and changed[0][0] == "delete":
+        return "something too much in the middle"
+    return ""
+
+
+def _word_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
+    n = len(pairs)
+    longer = sum(len(a.split()) > 2 * len(e.split()) for a, e in pairs)
+    shorter = sum(2 * len(a.split()) < len(e.split()) for a, e in pairs)
+    if longer > 1:
+        yield f"{longer} of {n} given answers are more than twice as long as expected."
+    if shorter > 1:
+        yield f"{shorter} of {n} given answers are less than half as long as expected."
+
+
+def _shape_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
+    n = len(pairs)
+    contained = sum(e.casefold() in a.casefold() and e != a for a, e in pairs)
+    if contained > 1:
+        yield f"{contained} of {n} given answers contain the expected one, with other text around it."
+    empty = sum(not a for a, _ in pairs)
+    if empty > 1:
+        yield f"{empty} of {n} given answers are empty."
+    golds = Counter(e for _, e in pairs)
+    given = Counter(a for a, _ in pairs)
+    if len(golds) > 1 and given.most_common(1)[0][1] > max(2, n // 2):
+        yield "Most of the given answers are the same one, although different answers are expected."

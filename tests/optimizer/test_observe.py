@@ -1,0 +1,41 @@
+"""Computed facts for small optimizers: they repeat, they are true, and they name no answer."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt.optimizer.observe import observations
+
+PHONES = [("+60 3-2382/3333", "+60323823333"), ("48 123 279200", "+48123279200"), ("0312-116-994", "+81312116994")]
+
+
+def test_character_facts_say_what_is_too_much_and_what_is_missing():
+    facts = "\n".join(observations(PHONES))
+    assert 'All 3 expected answers are made of nothing but: "+" (plus sign), digits.' in facts
+    assert "spaces in 2 of 3" in facts and '"-" (hyphen-minus) in 2 of 3' in facts
+    assert 'begins with "+" (plus sign); 2 of the given answers do not' in facts
+    assert not any(e in facts for _, e in PHONES)
+
+
+def test_single_differences_are_placed():
+    assert "the case of letters" in "\n".join(observations([("paris", "Paris"), ("ROME", "Rome")]))
+    facts = "\n".join(observations([("Paris, France", "Paris"), ("Rome, Italy", "Rome")]))
+    assert "something too much at the end" in facts and "2 of 2 given answers contain the expected one" in facts
+
+
+def test_long_answers_are_compared_by_words():
+    facts = observations([("word " * 200, "a short expected sentence " * 5), ("word " * 200, "another one here " * 6)])
+    assert facts == ["2 of 2 given answers are more than twice as long as expected."]
+
+
+def test_one_answer_for_everything_is_noticed():
+    facts = "\n".join(observations([("LOC", "NUM"), ("LOC", "HUM"), ("LOC", "ENT"), ("LOC", "NUM")]))
+    assert "Most of the given answers are the same one" in facts
+
+
+@given(st.lists(st.tuples(st.text(max_size=120), st.text(max_size=120)), max_size=8))
+def test_never_raises_and_says_nothing_of_a_single_case(pairs):
+    facts = observations(pairs)
+    assert all(isinstance(f, str) for f in facts)
+    assert observations(pairs[:1]) == []
