@@ -3,8 +3,8 @@
 The width starts at the configured number, which is also its ceiling unless a larger one is given. A refusal (429,
 overload) halves it, at most once per round trip: refusals of calls that were sent before the last cut do not count. It
 grows by one place per success up to the width that proved too much lately, and slowly beyond. `Retry-After` pauses
-the endpoint; a success of a call that was sent *after* the refused one shows that the refusal was not for the whole
-account and ends the pause (the refused call itself still waits). Places are granted by priority, then in order.
+the endpoint, unless it stands alone among many answers or a call that was sent *after* the refused one succeeds: then
+the refusal was not for the whole account (the refused call itself still waits). Places are granted by priority, then in order.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 WINDOW_S = 60.0
 _MEMORY = 1 / 16
 """Weight of the newest answer in the share of refusals."""
+_LONE_SHARE = 0.2
+_MANY = 16
+"""A refusal stands alone while at most this share of the last answers, of at least so many, were refusals."""
 
 
 class RateWindow:
@@ -123,6 +126,7 @@ class Limiter:
         self._cut_order = -1
         self._fast_until = self.ceiling
         self._refused_share = 0.0
+        self._answered = 0
         self._paused_until = 0.0
         self._pause_order = -1
         self._timer: asyncio.TimerHandle | None = None
@@ -219,6 +223,7 @@ class Limiter:
 
     def on_success(self, place: Place) -> None:
         """A call that held `place` was answered."""
+        self._answered += 1
         self._refused_share -= _MEMORY * self._refused_share
         if place.order > self._pause_order and self._paused_until > 0:
             self._paused_until = 0.0
@@ -229,12 +234,14 @@ class Limiter:
     def on_overload(self, place: Place, retry_after: float | None) -> None:
         """A call that held `place` was refused."""
         self._refused_share += _MEMORY * (1.0 - self._refused_share)
-        if retry_after is not None and retry_after > 0:
+        lone = self._answered >= _MANY and self._refused_share <= _LONE_SHARE
+        if retry_after is not None and retry_after > 0 and not lone:
             self._paused_until = max(self._paused_until, self._clock() + retry_after)
             self._pause_order = max(self._pause_order, place.order)
         if place.order <= self._cut_order:
             return
         self._cut_order = next(self._sent)
         # A lone refusal among many answers is a hiccup: the old width is soon back. Many refusals mean too much load.
-        self._fast_until = max(1.0, self.width * (1.0 - self._refused_share))
+        if not lone:
+            self._fast_until = max(1.0, self.width * (1.0 - self._refused_share))
         self.width = max(1.0, self.width / 2)

@@ -36,9 +36,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CompatibleSettings:
-    """One role's endpoint. `temperature` and `reasoning_effort` hold where a request sets none; `max_tokens` bounds all.
+    """One role's endpoint. `temperature` and `reasoning_effort` hold where a request sets none.
 
-    `extra_body` holds vendor fields; they are sent as they are and are part of the journal key.
+    `max_tokens` bounds the completion of every request; None leaves it to the request. `extra_body` holds vendor
+    fields; they are sent as they are and are part of the journal key.
     """
 
     model: str

@@ -141,7 +141,9 @@ class ChatModel(Protocol):
 class Meter(Protocol):
     """The budget as the model layer sees it: reserve before the call, settle after it."""
 
-    async def reserve(self, *, role: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None) -> Any:
+    async def reserve(
+        self, *, role: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None
+    ) -> Any:
         """Returns a ticket, after waiting for other calls to settle where that makes room. Raises `BudgetExceeded` when
         the call could pass a cap. `usd` None means price unknown."""
         ...

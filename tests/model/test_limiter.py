@@ -92,6 +92,17 @@ async def test_retry_after_pauses_the_endpoint():
         assert time.monotonic() - started >= 0.1
 
 
+async def test_a_lone_refusal_pauses_nobody_else_but_a_row_of_them_does():
+    limiter = Limiter(4)
+    for _ in range(30):
+        async with limiter.place() as place:
+            place.succeeded()
+    for expected in (False, False, False, True):
+        async with limiter.place() as place:
+            place.overloaded(30.0)
+        assert (limiter.paused_for > 0) is expected
+
+
 async def test_a_later_success_ends_the_pause():
     limiter = Limiter(4)
     (earlier, refused, later), contexts = await held(limiter, 3)
