@@ -18,6 +18,7 @@ from skillopt.config.table import KeyTable, Unknown
 from skillopt.config.values import from_text
 from skillopt.core.errors import ConfigError
 
+BACKEND_KEYS = ("model.backend", "model.optimizer_backend", "model.target_backend")
 LayerKind = Literal["default", "file", "environment", "flag"]
 
 
@@ -119,6 +120,9 @@ def settle(layer: Layer, table: KeyTable) -> Settled:
                 + (f"; set {spec.mark.env[0]} instead" if spec.mark.env else "")
             )
         setting = _setting(spec, raw, spelling, rest)
+        if spec.path in BACKEND_KEYS and setting.value in ("", None):
+            # A blank backend says nothing, so that a choice of a lower layer keeps its effect.
+            continue
         _add(conditional.setdefault(raw.only_backend, {}) if raw.only_backend else settings, spec, setting)
     _spread_shorthand(settings)
     return Settled(settings, conditional, tuple(notices), tuple(idle))
@@ -174,11 +178,12 @@ def _add(settings: dict[str, Setting], spec: KeySpec, new: Setting) -> None:
     if old is None:
         settings[spec.path] = new
         return
-    if old.spelling != new.spelling and old.value != new.value:
-        shown = "" if spec.secret else f" ({old.value!r} and {new.value!r})"
+    # A file cannot say one spelling twice, so what meets there in one form are two spellings.
+    two_spellings = old.spelling != new.spelling or (new.origin.kind == "file" and old.form == new.form)
+    if two_spellings and old.value != new.value and not new.merge:
+        shown = "" if spec.secret else f" {old.value!r} and {new.value!r}"
         raise ConfigError(
-            f"{spec.path} is given twice with different values{shown}: as {old.spelling} in {old.origin} "
-            f"and as {new.spelling} in {new.origin}",
+            f"{spec.path} is given twice with different values{shown} ({old.origin} and {new.origin})",
             hint="keep one of them",
         )
     if new.merge and _is_map(old.value):
@@ -187,13 +192,10 @@ def _add(settings: dict[str, Setting], spec: KeySpec, new: Setting) -> None:
         settings[spec.path] = new
 
 
-BACKEND_KEYS = ("model.backend", "model.optimizer_backend", "model.target_backend")
-
-
 def _spread_shorthand(settings: dict[str, Setting]) -> None:
     """Within one layer a role's key beats the shorthand."""
     chosen = settings.get("model.backend")
-    if chosen is None or chosen.value in ("", None):
+    if chosen is None:
         return
     shorthand = backends.SHORTHANDS[chosen.value]
     origin = replace(chosen.origin, where=f"{chosen.origin.where} (backend)".strip())
@@ -201,5 +203,5 @@ def _spread_shorthand(settings: dict[str, Setting]) -> None:
         ("model.optimizer_backend", shorthand.optimizer),
         ("model.target_backend", shorthand.target),
     ):
-        if key not in settings or settings[key].value in ("", None):
+        if key not in settings:
             settings[key] = Setting(value=value, origin=origin)

@@ -63,7 +63,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     name = _environment_name(layers, env_schemas)
     table = table_for(name, env_schemas)
     settled = [settle(layer, table) for layer in layers]
-    merged = _without_blanks(_merge(layers, settled), table)
+    merged = _without_blanks(_merge(settled), table)
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for spec in table:
@@ -103,22 +103,16 @@ def _environment_name(layers: Sequence[Layer], schemas: Mapping[str, type[BaseMo
     raise ConfigError(f"env.name={name} ({where}): unknown environment{nearest(name, schemas)}", hint=available)
 
 
-def _merge(layers: Sequence[Layer], settled: Sequence[Settled]) -> dict[str, Setting]:
+def _merge(settled: Sequence[Settled]) -> dict[str, Setting]:
     merged: dict[str, Setting] = {}
-    for rank, (layer, one) in enumerate(zip(layers, settled, strict=True)):
+    for rank, one in enumerate(settled):
         for path, found in one.settings.items():
             setting = replace(found, rank=rank)
             below = merged.get(path)
-            if below is not None and layer.kind != "flag" and setting.value in ("", None) and path in _ROLE_BACKENDS:
-                # A blank role backend says nothing, so a shorthand below it keeps its effect.
-                continue
             if setting.merge and below is not None:
                 setting = replace(setting, value=deep_merge(below.value, setting.value))
             merged[path] = setting
     return merged
-
-
-_ROLE_BACKENDS = ("model.backend", "model.optimizer_backend", "model.target_backend")
 
 
 def _without_blanks(merged: Mapping[str, Setting], table: KeyTable) -> dict[str, Setting]:
@@ -126,9 +120,7 @@ def _without_blanks(merged: Mapping[str, Setting], table: KeyTable) -> dict[str,
         value = setting.value
         if setting.origin.kind == "file" and value == "" and not _blank_is_a_value(spec):
             return False
-        if value is None and not spec.nullable and "any" not in spec.kinds:
-            return False
-        return not (spec.path in _ROLE_BACKENDS and value in ("", None))
+        return value is not None or spec.nullable or "any" in spec.kinds
 
     return {path: setting for path, setting in merged.items() if is_set(table[path], setting)}
 

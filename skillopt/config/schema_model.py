@@ -13,8 +13,8 @@ from pydantic import Field, SecretStr
 from skillopt.config.keys import Key, Section
 
 Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
-Seconds = Annotated["int | float", Field(gt=0)]
-Temperature = Annotated["int | float", Field(ge=0, le=2)]
+Seconds = Annotated[int | float, Field(gt=0)]
+Temperature = Annotated[int | float, Field(ge=0, le=2)]
 Tokens = Annotated[int, Field(ge=1)]
 
 _EMPTY = SecretStr("")

@@ -24,6 +24,7 @@ V = {"OPTIMIZER_BACKEND": "local"}
         ("", "", V, ["--optimizer_backend", "scripted"], "scripted", "flag"),
         ("", "", V, ["--teacher-backend=scripted"], "scripted", "flag"),
         ("", "", V, ["--backend", "scripted"], "scripted", "flag"),
+        ("", "model: {backend: local}", {}, ["--optimizer_backend", "", "--backend="], "local", "file"),
         ("", "model: {backend: scripted}", V, [], "local", "environment"),
         ("", "model: {optimizer_backend: scripted}", {"REFLACT_MODEL_BACKEND": "local"}, [], "local", "environment"),
         ("model: {optimizer_backend: openai_chat}", "model: {backend: local}", {}, [], "local", "file"),
@@ -114,6 +115,7 @@ def test_both_spellings_in_one_layer_must_agree(load: Load) -> None:
     for content, argv, environ in (
         ("model: {teacher: a, optimizer: b}", [], {}),
         ("model: {teacher: a}\noptimizer_model: b", [], {}),
+        ("edit_budget: 1\nlearning_rate: 2", [], {}),
         ("", ["--teacher_model", "a", "model.optimizer=b"], {}),
         ("", [], {"TEACHER_BACKEND": "local", "OPTIMIZER_BACKEND": "scripted"}),
     ):
