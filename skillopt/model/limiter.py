@@ -4,7 +4,8 @@ The width starts at the configured number, which is also its ceiling unless a la
 overload) halves it, at most once per round trip: refusals of calls that were sent before the last cut do not count. It
 grows by one place per success up to the width that proved too much lately, and slowly beyond. `Retry-After` pauses
 the endpoint, unless it stands alone among many answers or a call that was sent *after* the refused one succeeds: then
-the refusal was not for the whole account (the refused call itself still waits). Places are granted by priority, then in order.
+the refusal was not for the whole account (the refused call itself still waits). Places are granted by priority, then in
+order.
 """
 
 from __future__ import annotations
