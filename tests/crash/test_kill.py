@@ -1,0 +1,48 @@
+"""Invariant I3 end to end: kill −9 at any moment, start again, same bytes, nothing paid twice.
+
+`benchmarks/kill_resume.py` is the same proof with one kill in each of 200 runs; here fewer runs share the kills.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks.kill_resume import Outcome, campaign
+
+FAST = Path("/dev/shm")
+"""A kill is the same on any file system; without real fsyncs many more of them fit into a minute."""
+
+
+@pytest.fixture
+def scratch(tmp_path: Path):
+    if not FAST.is_dir():
+        yield tmp_path
+        return
+    path = FAST / f"skillopt-{tmp_path.parent.name}-{tmp_path.name}"
+    path.mkdir()
+    yield path
+    shutil.rmtree(path)
+
+
+def assert_clean(outcome: Outcome) -> None:
+    assert outcome.different == []
+    assert outcome.failed == []
+    assert outcome.paid_twice == 0
+    assert outcome.sent_again <= outcome.in_flight
+
+
+async def test_i3_kill_at_any_moment(scratch: Path) -> None:
+    outcome = await campaign(trials=6, kills=3, seed=7, own_hand_share=0.5, scratch=scratch)
+    assert_clean(outcome)
+    assert outcome.kills >= 10
+
+
+@pytest.mark.slow
+async def test_i3_two_hundred_kills(scratch: Path) -> None:
+    outcome = await campaign(trials=45, kills=5, seed=11, own_hand_share=0.4, scratch=scratch)
+    assert_clean(outcome)
+    assert outcome.kills >= 150, str(outcome)
+    assert outcome.kills + outcome.too_late == 225

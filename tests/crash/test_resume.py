@@ -1,0 +1,199 @@
+"""Starting again: finished, extended, moved, changed, occupied. The reference failures of artifacts §6 that apply.
+
+Everything goes through the command line in processes of its own, against a server that counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.latency_server import Behaviour, LatencyServer
+from benchmarks.toy_task import answer, write_config
+from benchmarks.trees import differences, tree
+from benchmarks.zygote import Ended, Zygote, kill_group
+
+
+class Rig:
+    """A server, a zygote and a configuration; `train` runs the command line on a named directory."""
+
+    def __init__(self, zygote: Zygote, server: LatencyServer, root: Path, data: Path) -> None:
+        self.zygote, self.server, self.root, self.data = zygote, server, root, data
+
+    def config(self, **changes: object) -> Path:
+        return write_config(self.root / "config.yaml", self.data, self.server.url, **changes)
+
+    def arguments(self, name: str, *more: str) -> list[str]:
+        config = self.root / "config.yaml"
+        if not config.exists():
+            self.config()
+        return ["train", "--config", str(config), f"env.out_root={self.root / name}", *more]
+
+    async def train(self, name: str, *more: str) -> Ended:
+        return await asyncio.to_thread(self.zygote.run, self.arguments(name, *more))
+
+    async def done(self, name: str, *more: str) -> dict[str, bytes]:
+        ended = await self.train(name, *more)
+        assert ended.code == 0, ended.err or ended.out
+        return tree(self.root / name)
+
+    @property
+    def calls(self) -> int:
+        return self.server.stats.to_json()["started"]
+
+
+@pytest.fixture
+async def rig(zygote: Zygote, tmp_path: Path, data: Path):
+    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
+        yield Rig(zygote, server, tmp_path, data)
+
+
+def without_place(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A tree without the two files that state width and epochs."""
+    return {name: data for name, data in files.items() if name not in ("config.json", "config.yaml")}
+
+
+async def test_a_finished_run_started_again_costs_nothing(rig: Rig) -> None:
+    first = await rig.done("run")
+    calls = rig.calls
+    assert await rig.done("run") == first
+    assert rig.calls == calls
+
+
+async def test_views_can_be_deleted(rig: Rig) -> None:
+    first = await rig.done("run")
+    calls = rig.calls
+    for path in (rig.root / "run").iterdir():
+        if path.name != "journal.sqlite":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert await rig.done("run") == first
+    assert rig.calls == calls
+
+
+async def test_a_damaged_view_is_rebuilt(rig: Rig) -> None:
+    """Reference failure 13: a truncated history raised and a corrupt state was silently ignored."""
+    first = await rig.done("run")
+    (rig.root / "run/history.json").write_text('[{"step": 1')
+    (rig.root / "run/runtime_state.json").write_text("garbage")
+    assert await rig.done("run") == first
+
+
+@pytest.mark.parametrize("way", ["moved", "copied"])
+async def test_a_run_directory_can_be_elsewhere(rig: Rig, way: str) -> None:
+    first = await rig.done("run")
+    calls = rig.calls
+    if way == "moved":
+        (rig.root / "run").rename(rig.root / "elsewhere")
+    else:
+        shutil.copytree(rig.root / "run", rig.root / "elsewhere")
+    assert await rig.done("elsewhere") == first
+    assert rig.calls == calls
+    assert not any(str(rig.root / "run").encode() in data for data in first.values())
+
+
+async def test_more_epochs_extend_a_finished_run(rig: Rig) -> None:
+    """Reference failure 3: the test rows of the old best were reported for the new one."""
+    await rig.done("run", "train.num_epochs=1")
+    history = json.loads((rig.root / "run/history.json").read_text())
+    steps = {n: d for n, d in tree(rig.root / "run").items() if n.startswith(("steps/", "skills/"))}
+    after = await rig.done("run", "train.num_epochs=2")
+    longer = json.loads((rig.root / "run/history.json").read_text())
+    assert longer[: len(history)] == history
+    assert len(longer) == 2 * len(history)
+    assert {n: after[n] for n in steps} == steps
+    summary = json.loads(after["summary.json"])
+    rows = [json.loads(line) for line in after["test_eval/results.jsonl"].splitlines()]
+    assert {row["skill_hash"] for row in rows} == {summary["best_skill_hash"]}
+    assert summary["test_hard"] == sum(row["hard"] for row in rows) / len(rows)
+
+
+async def test_fewer_epochs_are_refused(rig: Rig) -> None:
+    await rig.done("run")
+    refused = await rig.train("run", "train.num_epochs=1")
+    assert refused.code == 2
+    assert "train.num_epochs: 2 -> 1" in refused.err
+
+
+async def test_a_changed_configuration_is_refused_with_the_list(rig: Rig) -> None:
+    """Reference failure 14: changed model, data or seed silently mixed runs."""
+    first = await rig.done("run")
+    calls = rig.calls
+    refused = await rig.train("run", "train.seed=3", "model.target=another", "optimizer.learning_rate=5")
+    assert refused.code == 2
+    errors = refused.err.strip().splitlines()
+    assert len(errors) == 1
+    for change in ("train.seed: 12 -> 3", "model.target: toy-target -> another", "optimizer.learning_rate: 2 -> 5"):
+        assert change in errors[0]
+    assert rig.calls == calls
+    assert tree(rig.root / "run") == first
+
+
+async def test_changed_data_are_refused(rig: Rig) -> None:
+    await rig.done("run")
+    path = rig.data / "val/items.json"
+    items = json.loads(path.read_text())
+    items[0]["answer"] = "another"
+    path.write_text(json.dumps(items))
+    refused = await rig.train("run")
+    assert refused.code == 2
+    assert "data" in refused.err
+
+
+async def test_concurrency_and_budget_may_change(rig: Rig) -> None:
+    first = await rig.done("run", "budget.max_calls=5000")
+    calls = rig.calls
+    again = await rig.done("run", "env.workers=3", "gradient.analyst_workers=2", "budget.max_calls=6000")
+    assert rig.calls == calls
+    assert differences(without_place(first), without_place(again)) == []
+
+
+async def test_two_processes_on_one_directory(rig: Rig) -> None:
+    """Reference failure 14: two processes on one directory corrupted it."""
+    rig.server.behaviour = Behaviour(median_s=0.2, sigma=0.1)
+    arguments = rig.arguments("run")
+    pid = rig.zygote.start(arguments)
+    try:
+        while not (rig.root / "run/journal.sqlite").exists():
+            await asyncio.sleep(0.02)
+        second = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "skillopt", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        _, err = await second.communicate()
+    finally:
+        kill_group(pid)
+        await asyncio.to_thread(rig.zygote.wait)
+    assert second.returncode == 2
+    assert re.search(rf"is being written by process {pid}\b", err.decode())
+    assert len(err.decode().strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("median_s", [0.0, 0.02])
+async def test_width_and_speed_change_nothing(rig: Rig, median_s: float) -> None:
+    """One worker or twenty-four, fast or slow answers: decisions are taken on ordered prefixes."""
+    reference = without_place(await rig.done("reference"))
+    for workers in (1, 24):
+        rig.server.behaviour = Behaviour(median_s=median_s, sigma=1.0, repeatable=False, seed=workers)
+        got = await rig.done(f"w{workers}", f"env.workers={workers}", f"gradient.analyst_workers={min(workers, 16)}")
+        assert differences(reference, without_place(got)) == []
+
+
+async def test_a_true_zero_survives_a_restart(rig: Rig) -> None:
+    """Reference failures 2 and 7, faults L.4: a score of exactly 0.0 was read as unset."""
+
+    def always_wrong(body: dict[str, object]) -> tuple[str, object]:
+        return answer(body) if "response_format" in body else ("nothing", answer(body)[1])
+
+    rig.server.answer = always_wrong  # pyright: ignore[reportAttributeAccessIssue]
+    first = await rig.done("run")
+    summary = json.loads(first["summary.json"])
+    assert summary["baseline_selection_hard"] == 0.0
+    assert summary["best_selection_hard"] == 0.0
+    calls = rig.calls
+    assert await rig.done("run") == first
+    assert rig.calls == calls
