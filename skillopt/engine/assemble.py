@@ -213,6 +213,7 @@ def _models(
             pool=pool,
             prices=prices,
             limits=EndpointLimits(width=width),
+            reasoning_effort=settings.reasoning_effort,
         )
         clients.append(client)
         roles.append(

@@ -86,7 +86,6 @@ class Session:
             profile=c.optimizer.analyst_profile,
             proposals=c.optimizer.proposals,
             temperature=c.optimizer.temperature,
-            reasoning_effort=c.model.reasoning_effort or "",
             max_completion_tokens=c.optimizer.max_completion_tokens,
             prompt_token_budget=c.optimizer.prompt_token_budget,
             deadline_s=c.optimizer.deadline_seconds,

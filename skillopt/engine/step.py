@@ -6,8 +6,9 @@ proposals a race on training items chooses which of them goes to the gate; with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
@@ -31,6 +32,7 @@ from skillopt.optimizer.schedule import edit_budget
 from skillopt.optimizer.select import Selection, select
 
 BUFFER_CHARS = 6_000
+CLOSENESS_CHARS = 400
 
 
 @dataclass
@@ -210,6 +212,19 @@ def build(session: Session, work: StepWork, name: str, patch: Patch) -> Proposal
     return Proposal(name, patch, skill, report)
 
 
+def closeness(session: Session) -> Callable[[Rollout], float]:
+    """How near an answer is to its nearest gold, 0 to 1: a gradient where the scorer knows only right and wrong."""
+
+    def near(rollout: Rollout) -> float:
+        if rollout.scored is None:
+            return 0.0
+        said = rollout.scored.predicted[:CLOSENESS_CHARS]
+        golds = (g[:CLOSENESS_CHARS] for g in session.env.golds(rollout.item))
+        return max((SequenceMatcher(None, said, g, autojunk=False).ratio() for g in golds), default=0.0)
+
+    return near
+
+
 async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal]) -> None:
     step = work.plan.step
     failures, successes = partition(work.all_rollouts, session.env.pass_threshold)
@@ -224,7 +239,12 @@ async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal])
 
     with session.timings.measure(step, "race"):
         work.runners = await race(
-            proposals, track, session.metric.value, attempt, lambda patch: build(session, work, "joined", patch)
+            proposals,
+            track,
+            session.metric.value,
+            closeness(session),
+            attempt,
+            lambda patch: build(session, work, "joined", patch),
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]

@@ -73,6 +73,7 @@ class Client:
         prices: PriceTable,
         limits: Limits | None = None,
         backoff: Backoff | None = None,
+        reasoning_effort: str = "",
     ) -> None:
         self.role: Role = role
         self.backend = backend
@@ -81,6 +82,7 @@ class Client:
         self.limiter = pool.limiter(backend.endpoint, limits)
         self.breaker = pool.breaker(backend.endpoint)
         self.backoff = backoff or Backoff()
+        self.reasoning_effort = reasoning_effort
         self._identity = dict(backend.identity())
         self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
         self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
@@ -97,6 +99,8 @@ class Client:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Answer from the journal or the provider; see `ChatModel.chat` for the errors."""
+        if self.reasoning_effort and not request.reasoning_effort:
+            request = replace(request, reasoning_effort=self.reasoning_effort)
         key = self.key(request)
         label = f"a {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, _Call(self, request, key).run, label=label)

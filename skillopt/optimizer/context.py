@@ -21,7 +21,6 @@ class OptimizerSettings:
     profile: str = "full"
     proposals: int = 1
     temperature: float | None = None
-    reasoning_effort: str = ""
     max_completion_tokens: int = 16_384
     prompt_token_budget: int = 100_000
     deadline_s: float = 600.0
@@ -65,7 +64,6 @@ class StageContext:
             stage=stage,
             max_completion_tokens=s.max_completion_tokens,
             temperature=s.temperature,
-            reasoning_effort=s.reasoning_effort,
             repeat=repeat,
             deadline_s=s.deadline_s,
             attempts=3,

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 SHORT = 80
 """Answers up to this many characters are compared character by character."""
 SHOWN = 6
+PIECE = 2
+"""A differing piece of up to this many characters is shown; a longer one could be an answer."""
 
 
 def _kind(char: str) -> str:
@@ -67,31 +69,30 @@ def _character_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
     unlike = sum(not a.startswith(starts) for a, _ in pairs)
     if starts and unlike > 1:
         yield f"Every expected answer begins with {_kind(starts)}; {unlike} of the given answers do not."
-    dropped = Counter(_place(a, e) for a, e in pairs)
-    for place, count in dropped.items():
-        if place and count > 1:
+    found = [_difference(a, e) for a, e in pairs]
+    for place, count in Counter(place for place, _ in found if place).items():
+        if count > 1:
             yield f"In {count} of {n} cases the only difference is {place}."
+    for (place, piece), count in Counter(f for f in found if f[1]).items():
+        if count > 1:
+            yield f'In {count} of {n} cases it is "{piece}": {place}.'
 
 
-def _place(answered: str, expected: str) -> str:
-    """Where a single difference stands, when there is only one."""
+def _difference(answered: str, expected: str) -> tuple[str, str]:
+    """(where a single difference stands, the piece when it is short); blank when there is more than one difference."""
     if answered.casefold() == expected.casefold():
-        return "the case of letters"
+        return ("the case of letters", "") if answered != expected else ("", "")
     if not answered:
-        return ""
-    if answered.startswith(expected):
-        return "something too much at the end"
-    if answered.endswith(expected):
-        return "something too much at the beginning"
-    if expected.startswith(answered):
-        return "something missing at the end"
-    if expected.endswith(answered):
-        return "something missing at the beginning"
+        return "", ""
     codes = difflib.SequenceMatcher(None, answered, expected, autojunk=False).get_opcodes()
     changed = [c for c in codes if c[0] != "equal"]
-    if len(changed) == 1 and changed[0][0] == "delete":
-        return "something too much in the middle"
-    return ""
+    if len(changed) != 1:
+        return "", ""
+    kind, i, j, k, to = changed[0]
+    side = "at the beginning" if i == 0 else "at the end" if j == len(answered) else "in the middle"
+    what = {"delete": "something too much", "insert": "something missing", "replace": "something wrong"}[kind]
+    piece = expected[k:to] if kind == "insert" else answered[i:j]
+    return f"{what} {side}", piece if len(piece) <= PIECE else ""
 
 
 def _word_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:

@@ -23,6 +23,7 @@ from skillopt.core.streams import numbered, shuffled
 
 Try = Callable[[Skill, Sequence[Item]], Awaitable[list[Rollout]]]
 Build = Callable[[Patch], "Proposal"]
+Closeness = Callable[[Rollout], float]
 Value = Callable[[Outcome], "float | None"]
 """What the run compares (the gate's metric); None for an outcome that was not measured."""
 
@@ -39,10 +40,14 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Runner:
-    """One proposal after its race: net gain over the current skill, in items, and the items it won and lost."""
+    """One proposal after its race: net gain over the current skill, in items, and the items it won and lost.
+
+    `closeness` sums how much nearer to the gold values its answers are; it breaks ties between equal gains.
+    """
 
     proposal: Proposal
     gain: float
+    closeness: float
     won: tuple[str, ...]
     lost: tuple[str, ...]
 
@@ -52,6 +57,7 @@ class Runner:
             "proposal": self.proposal.name,
             "skill_hash": self.proposal.skill.hash,
             "gain": round(self.gain, 6),
+            "closeness": round(self.closeness, 6),
             "won": list(self.won),
             "lost": list(self.lost),
             "edits": [e.to_json() for e in self.proposal.patch.edits],
@@ -67,29 +73,37 @@ def course(failures: Sequence[Rollout], successes: Sequence[Rollout], *, size: i
 
 
 async def race(
-    proposals: Sequence[Proposal], baseline: Sequence[Rollout], value: Value, attempt: Try, build: Build
+    proposals: Sequence[Proposal],
+    baseline: Sequence[Rollout],
+    value: Value,
+    closeness: Closeness,
+    attempt: Try,
+    build: Build,
 ) -> list[Runner]:
-    """All runners, best first. Ties go to the shorter skill, then to the earlier proposal."""
-    runners = await _run(proposals, baseline, value, attempt)
+    """All runners, best first. Ties go to the closer answers, the shorter skill, the earlier proposal."""
+    runners = await _run(proposals, baseline, value, closeness, attempt)
     joined = _joined(_ranked(runners), build)
     if joined is not None:
-        runners += await _run([joined], baseline, value, attempt)
+        runners += await _run([joined], baseline, value, closeness, attempt)
     return _ranked(runners)
 
 
-async def _run(proposals: Sequence[Proposal], baseline: Sequence[Rollout], value: Value, attempt: Try) -> list[Runner]:
+async def _run(
+    proposals: Sequence[Proposal], baseline: Sequence[Rollout], value: Value, closeness: Closeness, attempt: Try
+) -> list[Runner]:
     items = [r.item for r in baseline]
 
     async def one(proposal: Proposal) -> Runner:
         tried = await attempt(proposal.skill, items)
         pairs = [
             (r.item.id, new - old)
-            for old_rollout, r in zip(baseline, tried, strict=True)
-            if (new := value(r.outcome)) is not None and (old := value(old_rollout.outcome)) is not None
+            for before, r in zip(baseline, tried, strict=True)
+            if (new := value(r.outcome)) is not None and (old := value(before.outcome)) is not None
         ]
         return Runner(
             proposal,
             math.fsum(d for _, d in pairs),
+            math.fsum(closeness(r) - closeness(before) for before, r in zip(baseline, tried, strict=True)),
             tuple(i for i, d in pairs if d > 0),
             tuple(i for i, d in pairs if d < 0),
         )
@@ -98,7 +112,10 @@ async def _run(proposals: Sequence[Proposal], baseline: Sequence[Rollout], value
 
 
 def _ranked(runners: Sequence[Runner]) -> list[Runner]:
-    order = sorted(range(len(runners)), key=lambda n: (-runners[n].gain, len(runners[n].proposal.skill.text), n))
+    order = sorted(
+        range(len(runners)),
+        key=lambda n: (-runners[n].gain, -round(runners[n].closeness, 9), len(runners[n].proposal.skill.text), n),
+    )
     return [runners[n] for n in order]
 
 

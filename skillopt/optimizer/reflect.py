@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 ANGLES = (
     "Which rule would make most of the wrong answers right? Give the JSON object.",
-    "What do the wrong answers contain that the expected ones do not? Give the rule that removes it, as the JSON object.",
-    "What do the wrong answers lack that the expected ones have? Say where it comes from, as a rule, in the JSON object.",
+    "What do the wrong answers contain that the expected ones do not? Give the rule that removes it, as JSON object.",
+    "What do the wrong answers lack that the expected ones have? Give the rule that adds it, as the JSON object.",
     "How is the expected answer made from the input, step by step? Give the most important step as a rule, in the JSON "
     "object.",
     "How do the expected answers begin and end, and which characters stand between? Give the rule, as the JSON object.",

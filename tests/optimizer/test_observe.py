@@ -24,6 +24,12 @@ def test_single_differences_are_placed():
     assert "something too much at the end" in facts and "2 of 2 given answers contain the expected one" in facts
 
 
+def test_a_short_piece_that_repeats_is_named():
+    facts = "\n".join(observations([("+4407911", "+447911"), ("+9108123", "+918123"), ("+1555", "+2555")]))
+    assert "In 2 of 3 cases the only difference is something too much in the middle." in facts
+    assert 'In 2 of 3 cases it is "0": something too much in the middle.' in facts
+
+
 def test_long_answers_are_compared_by_words():
     facts = observations([("word " * 200, "a short expected sentence " * 5), ("word " * 200, "another one here " * 6)])
     assert facts == ["2 of 2 given answers are more than twice as long as expected."]

@@ -41,7 +41,12 @@ PASSED = [rollout("s0", 1.0)]
 async def test_the_winner_gains_most_and_a_harmful_one_loses():
     attempt = trial({"AAA": {"f0", "s0"}, "BBB": {"f1", "f2", "s0"}, "CCC": set()})
     runners = await race(
-        [proposal("AAA"), proposal("BBB"), proposal("CCC")], [*FAILED, *PASSED], Metric().value, attempt, build
+        [proposal("AAA"), proposal("BBB"), proposal("CCC")],
+        [*FAILED, *PASSED],
+        Metric().value,
+        lambda r: 0.0,
+        attempt,
+        build,
     )
     assert runners[0].proposal.name == "joined" and runners[0].gain == 3, "winners on different items are joined"
     by_name = {r.proposal.name: r for r in runners}
@@ -50,7 +55,9 @@ async def test_the_winner_gains_most_and_a_harmful_one_loses():
 
 async def test_ties_go_to_the_shorter_skill_and_nothing_is_joined_on_equal_items():
     attempt = trial({"LONGER": {"f0", "s0"}, "SHORT": {"f0", "s0"}})
-    runners = await race([proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric().value, attempt, build)
+    runners = await race(
+        [proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric().value, lambda r: 0.0, attempt, build
+    )
     assert [r.proposal.name for r in runners] == ["SHORT", "LONGER"]
 
 
