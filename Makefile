@@ -1,0 +1,59 @@
+# Every target does its own set-up, once (a stamp file in the virtual environment remembers it).
+#   make demo    train a skill with the embedded model: no key, no GPU
+#   make test    everything that must hold before a commit
+# Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
+
+VENV ?= .venv
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+BIN := $(VENV)/bin
+DEMO_STAMP := $(VENV)/.installed-demo
+DEV_STAMP := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types imports unit model docs bench clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+	@echo "make lint | types | imports | unit | docs | bench | clean"
+
+$(DEMO_STAMP): pyproject.toml scripts/setup_env.sh
+	@sh scripts/setup_env.sh "$(VENV)" "$(PYTHON)" ".[demo]"
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml scripts/setup_env.sh
+	@sh scripts/setup_env.sh "$(VENV)" "$(PYTHON)" ".[demo,dev]"
+	@touch $@ $(DEMO_STAMP)
+
+demo: $(DEMO_STAMP)
+	$(BIN)/skillopt model pull
+	$(BIN)/python scripts/make_demo_data.py
+	$(BIN)/skillopt train --config configs/demo/default.yaml
+
+test: lint imports types model unit
+
+lint: $(DEV_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+imports: $(DEV_STAMP)
+	$(BIN)/lint-imports
+
+types: $(DEV_STAMP)
+	$(BIN)/pyright
+
+# Tests marked local_model need the model's file; where no source can be reached they are skipped and say why.
+model: $(DEV_STAMP)
+	@$(BIN)/skillopt model pull || echo "note: the embedded model could not be fetched; tests marked local_model are skipped"
+
+unit: $(DEV_STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+docs: $(DEV_STAMP)
+	$(BIN)/python scripts/make_docs.py
+
+bench: $(DEV_STAMP)
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,93 @@
+"""Where text goes. Printing never raises, whatever the stream's encoding and whoever closed it (a run costs money).
+
+Symbols that a code page lacks are replaced by readable ASCII. A live display is drawn only on a terminal, and never
+under CI; everything else gets plain lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from rich.console import Console, RenderableType
+
+_ERRORS = "skillopt.readable"
+_ASCII = {
+    "✓": "ok",
+    "✗": "x",
+    "→": "->",
+    "⇒": "=>",
+    "…": "...",
+    "·": "-",
+    "–": "-",
+    "—": "-",
+    "×": "x",
+    "≤": "<=",
+    "≥": ">=",
+    "±": "+-",
+    "−": "-",
+    "≈": "~",
+}
+
+
+def _readable(error: UnicodeError) -> tuple[str, int]:
+    """Codec error handler: an ASCII stand-in for a symbol, `?` for any other character."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ASCII.get(char, "?") for char in error.object[error.start : error.end]), error.end
+
+
+def prepare_streams() -> None:
+    """Make stdout and stderr unable to fail on a character. Idempotent; call before anything is printed."""
+    codecs.register_error(_ERRORS, _readable)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ERRORS)
+
+
+def is_live(stream: TextIO) -> bool:
+    """True when a display that redraws itself is welcome on `stream`."""
+    if os.environ.get("CI", "").lower() in ("1", "true", "yes") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+class Screen:
+    """Prints to one stream. A stream that was closed by its reader makes the screen silent and the run goes on."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stdout
+        self.live = is_live(self.stream)
+        self.console = Console(file=self.stream, highlight=False, soft_wrap=not self.live, emoji=False)
+        self.closed = False
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line, as it is: no markup, no wrapping."""
+        self._print(lambda: self.console.print(text, markup=False, style=style or None, soft_wrap=True))
+
+    def show(self, renderable: RenderableType) -> None:
+        """A table or another rich object."""
+        self._print(lambda: self.console.print(renderable, soft_wrap=False))
+
+    def _print(self, action: Callable[[], None]) -> None:
+        if self.closed:
+            return
+        try:
+            action()
+            self.stream.flush()
+        except (OSError, ValueError):
+            self.closed = True
+
+
+def silence(stream: TextIO) -> None:
+    """Point a broken stream at nowhere, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,83 @@
+"""`skillopt eval`: one skill on whole splits."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.console import Screen
+from skillopt.cli.live import Display
+from skillopt.cli.setup import (
+    AllowChange,
+    ConfigOption,
+    DryRun,
+    Replay,
+    Yes,
+    check_overwritten,
+    eval_directory,
+    resolve_arguments,
+)
+from skillopt.cli.show import show_eval
+from skillopt.cli.train import show_logs
+from skillopt.config import Resolved, render_dry_run
+from skillopt.core.errors import ConfigError
+from skillopt.core.skill import Skill
+from skillopt.engine.assemble import open_session, read_skill
+from skillopt.engine.evaluate import evaluate as evaluate_session
+from skillopt.engine.evaluate import split_names
+from skillopt.engine.observers import Events
+
+
+def evaluate(
+    context: typer.Context,
+    config: ConfigOption,
+    skill: Annotated[Path, typer.Option("--skill", help="The skill file to evaluate.", show_default=False)],
+    split: Annotated[
+        str, typer.Option("--split", help="train, valid_seen (val, selection), valid_unseen (test), or all.")
+    ] = "all",
+    dry_run: DryRun = False,
+    replay: Replay = False,
+    allow_config_change: AllowChange = False,
+    yes: Yes = False,
+) -> None:
+    """Evaluate a skill: a table for each split, with intervals, and eval_summary.json."""
+    del allow_config_change, yes
+    faults.run(lambda: _evaluate(config, context.args, skill, split, replay=replay, dry_run=dry_run))
+
+
+def _evaluate(config: Path, leftovers: list[str], path: Path, split: str, *, replay: bool, dry_run: bool) -> int:
+    screen = Screen()
+    resolved = resolve_arguments(config, leftovers)
+    if dry_run:
+        for line in render_dry_run(resolved).splitlines():
+            screen.line(line)
+        return faults.DONE
+    names = split_names(split)
+    skill = read_skill(path)
+    if replay and not resolved.config.env.out_root:
+        raise ConfigError("--replay needs env.out_root, the directory of the recorded evaluation")
+    out_root = eval_directory(resolved.config)
+    check_overwritten(out_root, skill)
+    for text in resolved.notices:
+        screen.line(f"note: {text}")
+    screen.line(f"Skill: {path} ({skill.hash})")
+    screen.line(f"Target: {resolved.config.model.target} via {resolved.config.model.target_backend}")
+    events = Events()
+    with Display(screen, workers=resolved.config.env.workers) as display:
+        events.add(display)
+        summary = asyncio.run(_run(resolved, out_root, events, skill, names, replay=replay))
+    show_eval(screen, summary)
+    show_logs(screen, out_root, None)
+    screen.line(f"Results: {out_root / 'eval_summary.json'}")
+    return faults.DONE
+
+
+async def _run(
+    resolved: Resolved, out_root: Path, events: Events, skill: Skill, names: tuple[str, ...], *, replay: bool
+) -> dict[str, Any]:
+    async with open_session(resolved, out_root=out_root, emit=events, need="eval", replay=replay) as session:
+        return await evaluate_session(session, skill, names)

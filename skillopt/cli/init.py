@@ -1,0 +1,228 @@
+"""`skillopt init`: a project for one's own tasks that can be trained at once. Asks nothing and overwrites nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from jinja2 import Environment, StrictUndefined
+
+from skillopt.cli import faults, sample_tasks
+from skillopt.cli.console import Screen
+from skillopt.cli.setup import resolve_arguments
+from skillopt.cli.wording import plural
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.engine.assemble import load_env
+from skillopt.envs.loading import read_rows
+from skillopt.envs.scorers import build_scorer
+from skillopt.envs.splits import parse_ratio, split_sizes
+from skillopt.gate.power import detectable_gain, items_for
+from skillopt.store.atomic import write_text
+
+_ANSWERS = ("answer", "answers", "gold", "label", "target", "output", "expected", "expected_output", "solution")
+_TASKS = ("question", "input", "prompt", "task", "text", "query", "instruction")
+_IDS = ("id", "_id", "uid", "key")
+_TYPES = ("exact", "normalised", "contains", "numeric", "regex", "multiple_choice", "json_fields")
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(help="Where to make the project.")] = Path("."),
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Your items (JSON, JSONL, CSV); they are copied. Default: a sample.")
+    ] = None,
+    scorer: Annotated[
+        str, typer.Option("--scorer", help=f"When an answer is right: {', '.join(_TYPES)}, or module:function.")
+    ] = "",
+    answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
+    ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
+    backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
+) -> None:
+    """Make a project for your own tasks: configuration, data, initial skill, README."""
+    asked = Asked(directory, data, scorer, answer_field, ratio, backend)
+    faults.run(lambda: _init(asked))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command's arguments."""
+
+    directory: Path
+    data: Path | None
+    scorer: str
+    answer_field: str
+    ratio: str
+    backend: str
+
+
+def _init(asked: Asked) -> int:
+    screen = Screen()
+    parse_ratio(asked.ratio)
+    source = _user_data(asked) if asked.data else _sample(asked)
+    targets = ["config.yaml", "skill.md", "README.md", source.path]
+    existing = [name for name in targets if (asked.directory / name).exists()]
+    if existing:
+        raise ConfigError(
+            f"{asked.directory / existing[0]} exists and is not overwritten", hint="choose another directory"
+        )
+    _write(asked, source)
+    overrides = [f"env.data_path={asked.directory / source.path}", f"env.skill_init={asked.directory / 'skill.md'}"]
+    try:
+        resolved = resolve_arguments(asked.directory / "config.yaml", overrides)
+        _, splits = load_env(resolved.config)
+    except (ConfigError, DataError):
+        for name in targets:
+            (asked.directory / name).unlink(missing_ok=True)
+        raise
+    screen.line(f"Made {asked.directory}: {', '.join(targets)}")
+    _say_sizes(screen, len(splits.train), len(splits.selection), len(splits.test))
+    for text in splits.manifest.get("warnings", ()):
+        screen.line(f"warning: {text}")
+    step = "" if asked.directory == Path(".") else f"cd {asked.directory} && "
+    screen.line(f"Next: {step}skillopt train --config config.yaml")
+    return faults.DONE
+
+
+def _say_sizes(screen: Screen, train: int, selection: int, test: int) -> None:
+    screen.line(f"Items: {train} train, {selection} selection, {test} test")
+    for name, size in (("selection", selection), ("test", test)):
+        gain = detectable_gain(size)
+        can = f"detects gains of {100 * gain:.0f} points or more" if gain < 1 else "detects no gain at all"
+        screen.line(f"The {name} split {can} (80 % power)")
+    if selection < items_for(0.2):
+        screen.line(
+            f"hint: {items_for(0.2)} selection items would detect 20 points, {items_for(0.1)} would detect 10; "
+            "add items or change env.split_ratio"
+        )
+
+
+# --- what goes into the project ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """The items and how they are shown."""
+
+    path: str
+    content: str | Path
+    count: int
+    name: str
+    system_prompt: str
+    opening: str
+    prompt_template: str
+    answer_field: str
+    scorer: Any
+    answer_format: str
+
+
+def _sample(asked: Asked) -> Source:
+    items = sample_tasks.sample_tasks()
+    return Source(
+        path="data/tasks.jsonl",
+        content="".join(json.dumps(item) + "\n" for item in items),
+        count=len(items),
+        name=sample_tasks.NAME,
+        system_prompt=sample_tasks.SYSTEM_PROMPT,
+        opening=sample_tasks.OPENING,
+        prompt_template="{{ question }}",
+        answer_field="answer",
+        scorer=_scorer(asked.scorer or "exact"),
+        answer_format="last_line",
+    )
+
+
+def _user_data(asked: Asked) -> Source:
+    path = asked.data or Path()
+    if not path.is_file():
+        raise DataError(f"{path}: no such file", hint="give --data an existing JSON, JSONL or CSV file")
+    rows = read_rows(path)
+    if not rows:
+        raise DataError(f"{path}: holds no items")
+    if min(split_sizes(len(rows), parse_ratio(asked.ratio))) == 0:
+        raise DataError(f"{path}: {plural(len(rows), 'item')} cut {asked.ratio} leave a split empty", hint="add items")
+    fields = list(rows[0].data)
+    answer = asked.answer_field or next((name for name in _ANSWERS if name in fields), "")
+    if answer not in fields:
+        problem = f"no field {answer!r}" if answer else "no field that looks like the right answer"
+        raise DataError(f"{path}: {problem}", hint=f"give --answer-field one of: {', '.join(fields)}")
+    scorer = _scorer(asked.scorer or _guess_scorer([row.data[answer] for row in rows if answer in row.data]))
+    return Source(
+        path=f"data/{path.name}",
+        content=path,
+        count=len(rows),
+        name=path.stem.replace("_", " "),
+        system_prompt="You solve tasks of one kind. Read the task and answer it.",
+        opening="Read the task and answer it.",
+        prompt_template=_template(fields, answer, rows[0].data),
+        answer_field=answer,
+        scorer=scorer,
+        answer_format="json" if scorer["name"] == "json_fields" else "answer_tag",
+    )
+
+
+def _scorer(name: str) -> dict[str, Any]:
+    """The scorer's YAML value, checked. Raises `ConfigError`."""
+    spec = {"name": "callable", "function": name} if ":" in name else {"name": name}
+    build_scorer(spec)
+    return spec
+
+
+def _guess_scorer(golds: Sequence[Any]) -> str:
+    """Objects are compared by field, numbers as numbers, anything else as text without case and punctuation."""
+    if all(isinstance(gold, Mapping) for gold in golds):
+        return "json_fields"
+    if all(isinstance(gold, (int, float)) and not isinstance(gold, bool) for gold in golds):
+        return "numeric"
+    return "normalised"
+
+
+def _template(fields: Sequence[str], answer: str, first: Mapping[str, Any]) -> str:
+    """A user message that shows the task; the answer is never in it."""
+    shown = [name for name in fields if name != answer and name.lower() not in _IDS]
+    main = next((name for name in _TASKS if name in shown), "")
+    if len(shown) == 1 or (main and len(shown) == 1):
+        return _variable(shown[0])
+    lines: list[str] = []
+    for name in sorted(shown, key=lambda n: (n == main, shown.index(n))):
+        if isinstance(first[name], list):
+            lines.append(f"{name}:\n{{% for entry in item[{name!r}] %}}- {{{{ entry }}}}\n{{% endfor %}}")
+        else:
+            lines.append(f"{name}: {_variable(name)}")
+    return "\n".join(lines)
+
+
+def _variable(name: str) -> str:
+    return f"{{{{ {name} }}}}" if name.isidentifier() else f"{{{{ item[{name!r}] }}}}"
+
+
+def _write(asked: Asked, source: Source) -> None:
+    train = split_sizes(source.count, parse_ratio(asked.ratio))[0]
+    values: dict[str, Any] = {
+        "backend": asked.backend,
+        "batch_size": min(20, train),
+        "data_path": source.path,
+        "ratio": asked.ratio,
+        "answer_field": source.answer_field,
+        "system_prompt": source.system_prompt,
+        "prompt_template": source.prompt_template,
+        "answer_format": source.answer_format,
+        "scorer": json.dumps(source.scorer),
+        "name": source.name,
+        "opening": source.opening,
+    }
+    folder = resources.files("skillopt.cli").joinpath("scaffold")
+    environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+    for name in ("config.yaml", "skill.md", "README.md"):
+        template = environment.from_string(folder.joinpath(f"{name}.jinja").read_text(encoding="utf-8"))
+        write_text(asked.directory / name, template.render(values))
+    target = asked.directory / source.path
+    if isinstance(source.content, Path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.content, target)
+    else:
+        write_text(target, source.content)

@@ -1,0 +1,97 @@
+"""The command `skillopt` and its doors `skillopt-train`, `skillopt-eval`, `scripts/*.py`, `python -m skillopt`.
+
+Usage errors are one line and exit code 2, like every other error a user can correct.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from skillopt import __version__
+from skillopt.cli import faults
+from skillopt.cli.console import Screen, prepare_streams
+from skillopt.cli.doctor import doctor
+from skillopt.cli.evaluate import evaluate
+from skillopt.cli.init import init
+from skillopt.cli.model import app as model_app
+from skillopt.cli.setup import LEFTOVERS, OVERRIDES_HELP
+from skillopt.cli.train import plan, train
+
+app = typer.Typer(
+    name="skillopt",
+    help="Train an agent's skill document: epochs, batches, a learning rate, a validation gate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for name, command in (("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor)):
+    app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
+app.command("init")(init)
+app.add_typer(model_app, name="model")
+
+_USAGE_ERROR: type[BaseException] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
+"""Typer ships its own copy of click or uses the installed one; either way this is the base of its usage errors."""
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        Screen().line(f"skillopt {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Train an agent's skill document: epochs, batches, a learning rate, a validation gate."""
+    del version
+
+
+def invoke(arguments: list[str], name: str = "skillopt") -> int:
+    """Run one command line; returns its exit code. Our own faults raise."""
+    try:
+        return int(app(args=arguments, prog_name=name, standalone_mode=False) or 0)
+    except typer.Abort:
+        Screen(sys.stderr).line("not started")
+        return faults.INTERRUPTED
+    except Exception as error:
+        if not isinstance(error, _USAGE_ERROR):
+            raise
+        return _usage(error, name)
+    except KeyboardInterrupt:
+        return faults.INTERRUPTED
+
+
+def _usage(error: BaseException, name: str) -> int:
+    """One line for a misspelt command or option; nothing where the help was shown instead."""
+    message = str(getattr(error, "message", error))
+    if message:
+        Screen(sys.stderr).line(f"error: {' '.join(message.split())} (see {name} --help)")
+    return faults.USER
+
+
+def _door(*before: str) -> None:
+    prepare_streams()
+    faults.terminate_like_interrupt()
+    sys.exit(invoke([*before, *sys.argv[1:]]))
+
+
+def main() -> None:
+    """`skillopt`."""
+    _door()
+
+
+def train_main() -> None:
+    """`skillopt-train`, `scripts/train.py`."""
+    _door("train")
+
+
+def eval_main() -> None:
+    """`skillopt-eval`, `scripts/eval_only.py`."""
+    _door("eval")

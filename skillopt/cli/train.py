@@ -1,0 +1,161 @@
+"""`skillopt train` and `skillopt plan`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.console import Screen
+from skillopt.cli.live import Display
+from skillopt.cli.setup import (
+    AllowChange,
+    ConfigOption,
+    DryRun,
+    Replay,
+    Work,
+    Yes,
+    load_work,
+    plan_of,
+    refuse,
+    resolve_arguments,
+    run_directory,
+)
+from skillopt.cli.show import show_bill, show_plan, show_result
+from skillopt.cli.train_log import TrainLog
+from skillopt.cli.wording import usd
+from skillopt.config import Resolved, render_dry_run
+from skillopt.engine.assemble import open_session
+from skillopt.engine.finish import RunResult
+from skillopt.engine.observers import Events
+from skillopt.engine.plan import Plan
+from skillopt.engine.rundir import LOGS
+from skillopt.engine.trainer import train as train_session
+
+
+def train(
+    context: typer.Context,
+    config: ConfigOption,
+    dry_run: DryRun = False,
+    replay: Replay = False,
+    allow_config_change: AllowChange = False,
+    yes: Yes = False,
+) -> None:
+    """Train a skill; the same command continues a run that was stopped. Any configuration key is also an option."""
+    asked = Asked(replay=replay, allow_config_change=allow_config_change, yes=yes)
+    faults.run(lambda: _train(config, context.args, asked, dry_run=dry_run))
+
+
+def plan(
+    context: typer.Context,
+    config: ConfigOption,
+    dry_run: DryRun = False,
+    replay: Replay = False,
+    allow_config_change: AllowChange = False,
+    yes: Yes = False,
+) -> None:
+    """Say what a run will take (calls, tokens, money, time) and the smallest gain the data can show. Asks no model."""
+    del allow_config_change, yes
+    faults.run(lambda: _plan(config, context.args, replay=replay, dry_run=dry_run))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a run was asked for."""
+
+    replay: bool
+    allow_config_change: bool
+    yes: bool
+
+
+def _plan(config: Path, leftovers: list[str], *, replay: bool, dry_run: bool) -> int:
+    screen = Screen()
+    resolved = resolve_arguments(config, leftovers)
+    if dry_run:
+        return _print_dry_run(screen, resolved)
+    work = load_work(resolved.config)
+    out_root, remark = run_directory(work, replay=replay)
+    forecast = _announce(screen, resolved, work, out_root, remark)
+    refuse(forecast)
+    return faults.DONE
+
+
+def _print_dry_run(screen: Screen, resolved: Resolved) -> int:
+    for line in render_dry_run(resolved).splitlines():
+        screen.line(line)
+    return faults.DONE
+
+
+def _announce(screen: Screen, resolved: Resolved, work: Work, out_root: Path, remark: str) -> Plan:
+    for text in [*resolved.notices, *([remark] if remark else [])]:
+        screen.line(f"note: {text}")
+    forecast = plan_of(work, out_root)
+    show_plan(screen, forecast)
+    return forecast
+
+
+def _train(config: Path, leftovers: list[str], asked: Asked, *, dry_run: bool) -> int:
+    screen = Screen()
+    resolved = resolve_arguments(config, leftovers)
+    if dry_run:
+        return _print_dry_run(screen, resolved)
+    work = load_work(resolved.config)
+    out_root, remark = run_directory(work, replay=asked.replay)
+    forecast = _announce(screen, resolved, work, out_root, remark)
+    refuse(forecast)
+    if not asked.replay and not asked.yes and not _agreed(screen, forecast):
+        screen.line("not started")
+        return faults.DONE
+    screen.line()
+    events = Events()
+    with Display(screen, workers=resolved.config.env.workers) as display:
+        events.add(display)
+        events.add(TrainLog(out_root / LOGS / "train.log"))
+        result = asyncio.run(_run(resolved, out_root, asked, events))
+    _conclude(screen, result, out_root, forecast, events.faults)
+    if result.stopped:
+        screen.line(f"stopped: {result.stopped}")
+        return faults.STOPPED
+    return faults.DONE
+
+
+def _agreed(screen: Screen, forecast: Plan) -> bool:
+    """Ask once, only at a terminal and only when money will be spent."""
+    money = forecast.usd
+    if money is None or money.high <= 0 or not screen.live or not sys.stdin.isatty():
+        return True
+    return typer.confirm(f"This may cost up to {usd(money.high)}. Start?", default=True)
+
+
+async def _run(resolved: Resolved, out_root: Path, asked: Asked, events: Events) -> RunResult:
+    async with open_session(
+        resolved,
+        out_root=out_root,
+        emit=events,
+        need="train",
+        replay=asked.replay,
+        allow_config_change=asked.allow_config_change,
+    ) as session:
+        return await train_session(session)
+
+
+def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan, problems: list[str]) -> None:
+    history: list[dict[str, Any]] = json.loads((out_root / "history.json").read_text(encoding="utf-8"))
+    show_result(screen, result.summary, history, str(result.best_skill_path))
+    screen.line(f"Report: {out_root / 'report.md'}")
+    show_logs(screen, out_root, forecast)
+    for text in problems:
+        screen.line(f"note: {text}")
+
+
+def show_logs(screen: Screen, out_root: Path, forecast: Plan | None) -> None:
+    """The bill and the clock of a run directory, beside the plan."""
+    ledger: dict[str, Any] = json.loads((out_root / LOGS / "ledger.json").read_text(encoding="utf-8"))
+    timings: dict[str, Any] = json.loads((out_root / LOGS / "timings.json").read_text(encoding="utf-8"))
+    show_bill(screen, ledger["calls"], timings.get("total_wall_time_s"), forecast)

@@ -1,0 +1,79 @@
+"""Numbers and verdicts as people read them. Pure functions; unknown is shown as unknown, never as 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+VERDICTS = {
+    "accept_new_best": "✓ ACCEPT (new best)",
+    "accept": "✓ ACCEPT",
+    "force_accept": "FORCE-ACCEPT (gate off)",
+    "reject": "✗ REJECT",
+    "undecided": "UNDECIDED",
+    "skip_no_patches": "SKIPPED: no usable edit was proposed",
+    "skip_no_rewrite": "SKIPPED: no usable rewrite",
+    "skip_no_change": "SKIPPED: no edit could be applied",
+}
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A score; None is `not measured`."""
+    return "not measured" if value is None else f"{float(value):.{digits}f}"
+
+
+def percent(value: float) -> str:
+    """A share, 0 to 1, as a percentage."""
+    return f"{100 * value:.0f} %"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * value:+.1f}"
+
+
+def interval(bounds: Sequence[float] | None) -> str:
+    """`[0.31, 0.55]`, or a dash when n was too small for one."""
+    return f"[{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "–"
+
+
+def thousands(value: float | None) -> str:
+    """A count with separators; None is `unknown`."""
+    return "unknown" if value is None else f"{round(value):,}"
+
+
+def usd(value: float | None) -> str:
+    """Money; None is `unknown`."""
+    if value is None:
+        return "unknown"
+    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.4f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds, minutes or hours; None is `unknown`."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def scored(row: Mapping[str, Any] | None) -> str:
+    """`0.6200 on 38 of 40`, from a `{hard, n, total}` mapping."""
+    if not row or row.get("hard") is None:
+        return "not measured"
+    text = number(row["hard"])
+    n = row.get("n", row.get("scored"))
+    if n is None:
+        return text
+    return f"{text} on {n}" + (f" of {row['total']}" if row.get("total") not in (None, n) else "")
+
+
+def verdict(action: str) -> str:
+    """An action of the step record in capitals."""
+    return VERDICTS.get(action, action.upper().replace("_", " "))
+
+
+def plural(count: int, word: str) -> str:
+    """`1 edit`, `2 edits`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,154 @@
+"""How many calls a run makes, by role and stage, as ranges: pure arithmetic on sizes, before anything is asked.
+
+`low` is the run in which gates stop early and proposals need no merging; `high` is every call that the configuration
+allows, re-asks and retries apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skillopt.config import Config
+from skillopt.engine.batches import steps_per_epoch
+
+EARLY_STOP_SHARE = 0.2
+"""Share of the gate's calls that a clearly bad candidate still needs, the current skill's failures asked first."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """From `low` to `high`, both included."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: Range) -> Range:
+        """Of two ranges of numbers that are not negative."""
+        return Range(self.low * other.low, self.high * other.high)
+
+    def times(self, factor: float) -> Range:
+        """Scaled by a number that is not negative."""
+        return Range(self.low * factor, self.high * factor)
+
+
+NONE = Range(0, 0)
+
+
+def total(parts: Iterable[Range]) -> Range:
+    """Sum of ranges, end by end."""
+    both = [(part.low, part.high) for part in parts]
+    return Range(math.fsum(low for low, _ in both), math.fsum(high for _, high in both))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Items in use per split."""
+
+    train: int
+    selection: int
+    test: int
+
+
+@dataclass(frozen=True)
+class StageCalls:
+    """Calls of one stage. `when` is `before`, `step` (per step) or `after`; totals are over the whole run."""
+
+    role: str
+    stage: str
+    when: str
+    calls: Range
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All stages of a run and its length in steps."""
+
+    stages: tuple[StageCalls, ...]
+    total_steps: int
+    per_epoch: int
+
+    def calls(self, when: str) -> Range:
+        """Calls of one part of the run."""
+        return total(s.calls for s in self.stages if s.when == when)
+
+    @property
+    def per_step(self) -> Range:
+        """Calls of one step."""
+        return self.calls("step").times(1 / self.total_steps)
+
+
+def workload(config: Config, sizes: Sizes) -> Workload:
+    """The calls of a whole training run. Raises `ConfigError` when no batch can be made."""
+    train, evaluation = config.train, config.evaluation
+    per_epoch = steps_per_epoch(sizes.train, train.batch_size, train.accumulation)
+    steps = train.num_epochs * per_epoch
+    groups = _groups(config, sizes)
+    gate = sizes.selection * evaluation.repeats
+    early = EARLY_STOP_SHARE if evaluation.gate_early_stop and evaluation.use_gate else 1.0
+    rollouts = train.num_epochs * max(sizes.train, per_epoch * train.accumulation)
+    stages = [
+        StageCalls("target", "baseline", "before", Range(gate, gate)),
+        StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
+        StageCalls("optimizer", "analyst", "step", groups.times(steps)),
+        *_after_analysts(config, groups, steps),
+        StageCalls("target", "gate", "step", Range(math.ceil(gate * early) * steps, gate * steps)),
+    ]
+    if evaluation.prefetch and steps > 1 and config.budget.max_calls is None:
+        wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
+        stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
+    stages.append(StageCalls("target", "final selection", "after", Range(0, gate)))
+    if evaluation.eval_test:
+        # The initial skill, the best and the last one: texts that are equal are measured once.
+        stages.append(StageCalls("target", "test", "after", Range(sizes.test, 3 * sizes.test)))
+    return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
+
+
+def _groups(config: Config, sizes: Sizes) -> Range:
+    """Analyst calls of one step, all samples together."""
+    gradient, optimizer = config.gradient, config.optimizer
+    items = min(config.train.batch_size, sizes.train)
+    full = math.ceil(items / gradient.minibatch_size)
+    failures_only = gradient.failure_only or optimizer.analyst_profile == "compact"
+    mixed = full if failures_only or items < 2 else full + (0 if items % gradient.minibatch_size == 1 else 1)
+    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * optimizer.proposals)
+
+
+def _after_analysts(config: Config, groups: Range, steps: int) -> list[StageCalls]:
+    """Merging, ranking and racing of what the analysts wrote."""
+    optimizer = config.optimizer
+    samples, compact = optimizer.proposals, optimizer.analyst_profile == "compact"
+    per_sample = math.ceil(groups.high / samples)
+    proposals = int(groups.high) if compact else samples
+    merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
+    ranks = 0 if optimizer.lr_control_mode == "none" else proposals
+    stages = [
+        StageCalls("optimizer", "merge", "step", Range(0, merges * steps)),
+        StageCalls("optimizer", "ranking", "step", Range(0, ranks * steps)),
+    ]
+    if proposals > 1:
+        # Every proposal, and once more the joined winner.
+        stages.append(StageCalls("target", "race", "step", Range(0, (proposals + 1) * optimizer.race_items * steps)))
+    return stages
+
+
+def merges(patches: int, chunk: int) -> int:
+    """Merge calls that reduce one group of patches to one."""
+    calls = 0
+    while patches > 1:
+        whole, rest = divmod(patches, chunk)
+        calls += whole + (1 if rest > 1 else 0)
+        patches = whole + (1 if rest else 0)
+    return calls
+
+
+def most_merges(patches: int, chunk: int) -> int:
+    """Most merge calls for this many patches, however they fall into failures and successes."""
+    return max(
+        (merges(f, chunk) + merges(patches - f, chunk) + (1 if 0 < f < patches else 0) for f in range(patches + 1)),
+        default=0,
+    )
