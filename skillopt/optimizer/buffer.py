@@ -71,17 +71,6 @@ def entry(
     return row
 
 
-def _score(entry: Mapping[str, Any]) -> str:
-    before = entry.get("score_before")
-    after = entry.get("score_after")
-    if after is None:
-        bound = entry.get("score_after_at_most")
-        reached = f"at most {bound:.4f}" if bound is not None else "unknown"
-    else:
-        reached = f"{after:.4f}"
-    return f"selection score {before:.4f} before, {reached} after" if before is not None else f"{reached} after"
-
-
 def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
     """The buffer as prompt text of at most about `limit` characters, newest steps kept; "" when there is none."""
     blocks: list[str] = []
@@ -89,7 +78,10 @@ def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
         lines = [f"Step {item['step']}: {item['action']}; {item['n_fail']} of {item['n_total']} tasks failed"]
         lines += [f"- pattern ({p['count']}x): {p['pattern']}" for p in item["failure_patterns"][:4]]
         if "rejected_edits" in item:
-            lines.append(f"- rejected, {_score(item)}:")
+            before = item["score_before"]
+            # Only what a full evaluation would have said too: the score of a gate that stopped early is not known, and
+            # prompts that differed by it would make the early gate's run another run (invariant I9).
+            lines.append(f"- rejected, not better than {before:.4f}:" if before is not None else "- rejected:")
             for edit in item["rejected_edits"]:
                 target = f" at «{cut(edit['target'], 120)}»" if edit.get("target") else ""
                 lines.append(f"  - {edit['op']}{target}: {cut(edit.get('content') or '', 300)}")

@@ -1,4 +1,4 @@
-"""One zygote for the module: command lines in fresh processes at the price of a fork."""
+"""Whole runs: one zygote for a module, one counting server for a test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.latency_server import Behaviour, LatencyServer
+from benchmarks.rig import Rig
+from benchmarks.toy_task import answer, write_data
 from benchmarks.zygote import Zygote
 
 
@@ -16,7 +19,6 @@ def zygote(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    from benchmarks.toy_task import write_data
-
-    return write_data(tmp_path / "data")
+async def rig(zygote: Zygote, tmp_path: Path):
+    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
+        yield Rig(zygote, server, tmp_path, write_data(tmp_path / "data"))

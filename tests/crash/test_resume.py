@@ -10,48 +10,14 @@ import json
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
-from benchmarks.latency_server import Behaviour, LatencyServer
-from benchmarks.toy_task import answer, write_config
+from benchmarks.latency_server import Behaviour
+from benchmarks.rig import Rig
+from benchmarks.toy_task import answer
 from benchmarks.trees import differences, tree
-from benchmarks.zygote import Ended, Zygote, kill_group
-
-
-class Rig:
-    """A server, a zygote and a configuration; `train` runs the command line on a named directory."""
-
-    def __init__(self, zygote: Zygote, server: LatencyServer, root: Path, data: Path) -> None:
-        self.zygote, self.server, self.root, self.data = zygote, server, root, data
-
-    def config(self, **changes: object) -> Path:
-        return write_config(self.root / "config.yaml", self.data, self.server.url, **changes)
-
-    def arguments(self, name: str, *more: str) -> list[str]:
-        config = self.root / "config.yaml"
-        if not config.exists():
-            self.config()
-        return ["train", "--config", str(config), f"env.out_root={self.root / name}", *more]
-
-    async def train(self, name: str, *more: str) -> Ended:
-        return await asyncio.to_thread(self.zygote.run, self.arguments(name, *more))
-
-    async def done(self, name: str, *more: str) -> dict[str, bytes]:
-        ended = await self.train(name, *more)
-        assert ended.code == 0, ended.err or ended.out
-        return tree(self.root / name)
-
-    @property
-    def calls(self) -> int:
-        return self.server.stats.to_json()["started"]
-
-
-@pytest.fixture
-async def rig(zygote: Zygote, tmp_path: Path, data: Path):
-    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
-        yield Rig(zygote, server, tmp_path, data)
+from benchmarks.zygote import kill_group
 
 
 def without_place(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -1,0 +1,24 @@
+"""Whole runs: one zygote for a module, one counting server for a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.latency_server import Behaviour, LatencyServer
+from benchmarks.rig import Rig
+from benchmarks.toy_task import answer, write_data
+from benchmarks.zygote import Zygote
+
+
+@pytest.fixture(scope="module")
+def zygote(tmp_path_factory: pytest.TempPathFactory):
+    with Zygote(tmp_path_factory.mktemp("zygote")) as one:
+        yield one
+
+
+@pytest.fixture
+async def rig(zygote: Zygote, tmp_path: Path):
+    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
+        yield Rig(zygote, server, tmp_path, write_data(tmp_path / "data"))
