@@ -6,6 +6,7 @@ Usage errors are one line and exit code 2, like every other error a user can cor
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -70,8 +71,9 @@ def invoke(arguments: list[str], name: str = "skillopt") -> int:
 
 def _usage(error: BaseException, name: str) -> int:
     """One line for a misspelt command or option; nothing where the help was shown instead."""
-    message = str(getattr(error, "message", error))
-    if message:
+    worded: Callable[[], str] | None = getattr(error, "format_message", None)
+    message = worded() if worded is not None else str(error)
+    if message and type(error).__name__ != "NoArgsIsHelpError":
         Screen(sys.stderr).line(f"error: {' '.join(message.split())} (see {name} --help)")
     return faults.USER
 

@@ -82,7 +82,7 @@ def show_result(screen: Screen, summary: Record, history: Sequence[Record], best
         table.add_row(name, scored(row), interval(row.get("interval")))
     screen.show(table)
     paired: Record = summary.get("paired") or {}
-    if paired:
+    if paired and summary.get("initial_skill_hash") != summary.get("best_skill_hash"):
         screen.line(
             f"Paired on {paired['n']} items: {paired['wins']} won, {paired['losses']} lost, difference "
             f"{paired['delta']:+.4f} {interval(paired['interval'])}"

@@ -77,6 +77,8 @@ class Story:
             return [f"Baseline: val score {scored(d)}"]
         if stage == "rollout":
             return [f"{self._at(d)} Score: {scored(d)} → Reflect..."]
+        if stage == "reflect":
+            return [f"{self._at(d)} {edit_patches(int(d.get('patches') or 0))} generated"]
         if stage == "race":
             return [f"{self._at(d)} Raced {plural(len(d.get('runners') or ()), 'proposal')} on the batch's own items"]
         return []
@@ -88,7 +90,7 @@ class Story:
     def _step_end(self, d: Data) -> list[str]:
         record: Data = d.get("record") or {}
         at = self._at({"step": record.get("step"), **{k: v for k, v in d.items() if k == "total_steps"}})
-        lines = [f"{at} {edit_patches(int(record.get('n_patches') or 0))} generated"]
+        lines: list[str] = []
         if record.get("n_edits_ranked"):
             lines.append(f"{at} Selected {plural(int(record['n_edits_ranked']), 'edit')} ({self._rate(d, record)})")
         if record.get("n_edits_leaked"):
@@ -110,7 +112,7 @@ class Story:
     @staticmethod
     def _skip(at: str, record: Data) -> str:
         reason = record.get("reason")
-        return f"{at} {verdict(record['action'])}" + (f" ({reason})" if reason else "")
+        return f"{at} SKIPPED: {reason}" if reason else f"{at} {verdict(record['action'])}"
 
     def _gate(self, record: Data) -> str:
         score, bar = record.get("candidate_gate_score"), self._bar

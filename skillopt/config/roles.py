@@ -35,7 +35,6 @@ class RoleSettings:
     timeout_seconds: float = 300
     reasoning_effort: str = ""
     local_threads: int = 0
-    local_parallel: int = 1
     local_context: int = 8192
     scripted_script: str = ""
 
@@ -83,7 +82,6 @@ def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
             model=name,
             base_url=model.local_base_url,
             local_threads=model.local_threads,
-            local_parallel=model.local_parallel,
             local_context=model.local_context,
         )
     return RoleSettings(role=role, backend=backend, model=name, scripted_script=model.scripted_script)

@@ -116,8 +116,6 @@ class ModelSection(Section):
     """A local engine that already runs; blank starts one as a child process and ends it with the run."""
     local_threads: Annotated[int, Field(ge=0), Key(change="any")] = 0
     """Threads of the engine; 0 takes the machine's cores."""
-    local_parallel: Annotated[int, Field(ge=1), Key(change="any")] = 1
-    """Requests the engine works on at once."""
     local_context: Annotated[int, Field(ge=512)] = 8192
     """Context size per request of the engine, in tokens."""
 

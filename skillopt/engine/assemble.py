@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import yaml
 
@@ -30,6 +30,7 @@ from skillopt.envs.base import Env, Splits
 from skillopt.envs.registry import create_env
 from skillopt.model.client import Client
 from skillopt.model.engine import EnginePool
+from skillopt.model.partial import Report
 from skillopt.model.pool import LimiterPool
 from skillopt.model.pool import Limits as EndpointLimits
 from skillopt.model.prices import PriceTable, load_prices
@@ -41,6 +42,18 @@ from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
 
 Need = Literal["train", "eval"]
+
+
+@runtime_checkable
+class Embedded(Protocol):
+    """A backend that runs in our own child process: it has to be fetched and loaded, and answers `width` at a time."""
+
+    @property
+    def width(self) -> int: ...
+
+    async def start(self) -> None: ...
+
+
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -200,11 +213,11 @@ def _models(
         secret = settings.api_key.get_secret_value()
         if secret:
             emit.conceal([secret])
-        backend = create_backend(settings.backend, _backend_settings(settings, engines, replay=replay))
+        backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
         stack.push_async_callback(backend.aclose)
         width = config.env.workers if role == "target" else config.gradient.analyst_workers
-        if settings.backend == "local":
-            width = config.model.local_parallel
+        if isinstance(backend, Embedded):
+            width = backend.width
         client = Client(
             role=role,
             backend=backend,
@@ -223,8 +236,9 @@ def _models(
     return clients[0], clients[1], tuple(roles)
 
 
-def _backend_settings(settings: RoleSettings, engines: EnginePool, *, replay: bool) -> dict[str, Any]:
+def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events, *, replay: bool) -> dict[str, Any]:
     values: dict[str, Any] = {**asdict(settings), "api_key": settings.api_key.get_secret_value(), "engines": engines}
+    values["report"] = Report(say=lambda line: emit("notice", text=line))
     if replay and not values["api_key"]:
         values["api_key"] = "unused-in-replay"
     return values
@@ -278,6 +292,9 @@ async def probe(client: Client) -> None:
         attempts=3,
     )
     try:
+        if client.journal.get(client.key(request)) is None and isinstance(client.backend, Embedded):
+            # Fetching and loading the model take as long as they take; a call's deadline is for answers.
+            await client.backend.start()
         await client.chat(request)
     except StopRun:
         raise

@@ -130,7 +130,7 @@ def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTa
         usd = calls * Range(cheap, price.bound(round(prompt.high), round(completion.high)))
     width = config.gradient.analyst_workers if optimizer else config.env.workers
     if settings.backend == "local":
-        width = min(width, config.model.local_parallel)
+        width = 1
     return StagePlan(
         role=line.role,
         model=settings.model,

@@ -42,6 +42,10 @@ class CallJournal(Protocol):
         """The stored value, or the thunk's after it is stored."""
         ...
 
+    def get(self, key: str) -> _Entry | None:
+        """The stored value, or None."""
+        ...
+
 
 @runtime_checkable
 class Capped(Protocol):

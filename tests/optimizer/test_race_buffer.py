@@ -90,7 +90,7 @@ def test_entries_hold_what_was_rejected_and_why():
     entry = reject(3, "NEW TEXT")
     assert entry["rejected_edits"] == [{"op": "replace", "target": "Be brief.", "content": "NEW TEXT"}]
     text = buffer.render([entry], limit=4000)
-    assert "NEW TEXT" in text and "0.6200 before, at most 0.6000 after" in text and "nearest: Be brief." in text
+    assert "NEW TEXT" in text and "not better than 0.6200" in text and "nearest: Be brief." in text
     accepted = buffer.entry(
         step=4,
         verdict=Verdict("accept", 0.7, Evidence(), "yes").to_json(),
