@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 SHORT = 80
 """Answers up to this many characters are compared character by character."""
 SHOWN = 6
+FEW_DIGITS = 4
 PIECE = 2
 """A differing piece of up to this many characters is shown; a longer one could be an answer."""
 
@@ -44,14 +45,37 @@ def _all_begin(texts: Sequence[str]) -> str:
     return first.pop() if len(first) == 1 else ""
 
 
-def observations(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Facts over (answered, expected) pairs that were wrong; an empty list when nothing repeats."""
-    pairs = [(a.strip(), e.strip()) for a, e in pairs if e.strip()]
-    if len(pairs) < 2:
+def observations(cases: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Facts over (input, answered, expected) cases that were wrong; an empty list when nothing repeats."""
+    cases = [(i, a.strip(), e.strip()) for i, a, e in cases if e.strip()]
+    if len(cases) < 2:
         return []
+    pairs = [(a, e) for _, a, e in cases]
     short = all(len(e) <= SHORT and len(a) <= 4 * SHORT for a, e in pairs)
     facts = _character_facts(pairs) if short else _word_facts(pairs)
-    return [*facts, *_shape_facts(pairs)]
+    return [*facts, *_digit_facts([(i, e) for i, _, e in cases]), *_shape_facts(pairs)]
+
+
+def _digits(text: str) -> str:
+    return "".join(c for c in text if c.isdecimal())
+
+
+def _digit_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
+    """How the digits of numeric answers come from the input's."""
+    n = len(pairs)
+    digits = [(_digits(i), _digits(e)) for i, e in pairs]
+    if any(len(i) < FEW_DIGITS or len(e) < FEW_DIGITS for i, e in digits):
+        return
+    whole = sum(e.endswith(i) for i, e in digits)
+    if 1 < whole < n:
+        yield f"In {whole} of {n} cases the expected answer ends with all digits of the input."
+    cut = [i[0] for i, e in digits if e.endswith(i[1:]) and not e.endswith(i)]
+    if len(cut) > 1:
+        first = f', which is "{cut[0]}" in each of them' if len(set(cut)) == 1 else ""
+        yield f"In {len(cut)} of {n} cases it ends with the digits of the input without the first one{first}."
+    added = sum(e.endswith((i, i[1:])) and not i.startswith(e[:1]) or len(e) > len(i) for i, e in digits)
+    if added > 1:
+        yield f"In {added} of {n} cases it begins with digits that do not come from the digits of the input."
 
 
 def _character_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:

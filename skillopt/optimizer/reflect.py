@@ -34,6 +34,9 @@ from skillopt.optimizer.trajectory import contrast, estimated_tokens, render_gro
 
 T = TypeVar("T")
 
+COMPACT_CASES = 8
+"""Wrong cases shown in the compact profile; more only blur the picture for a small model."""
+
 ANGLES = (
     "Which rule would make most of the wrong answers right? Give the JSON object.",
     "What do the wrong answers contain that the expected ones do not? Give the rule that removes it, as JSON object.",
@@ -42,7 +45,11 @@ ANGLES = (
     "object.",
     "How do the expected answers begin and end, and which characters stand between? Give the rule, as the JSON object.",
 )
-"""Samples of the compact profile are asked from different angles; the question stands last, so the prefix is shared."""
+FACT_ANGLE = (
+    "One of the facts is: {fact} Give a rule that the instructions lack and that corrects this, as JSON object."
+)
+"""Samples of the compact profile ask different questions: a general one, one a fact, then the other angles."""
+COMPACT_FACTS = 5
 
 
 @dataclass(frozen=True)
@@ -151,49 +158,65 @@ class Shown:
     right: tuple[Rollout, ...]
 
 
-async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int) -> tuple[AnalystReply | None, str]:
+def _full_prompts(kind: str, shown: Shown, env: Env, ctx: StageContext) -> tuple[str, str]:
+    """Instructions as the system message; skill, history and trajectories as the user's, cut to the token budget."""
     s = ctx.settings
-    compact = s.profile == "compact"
-    name = "analyst_compact" if compact else ("analyst_error" if kind == "failure" else "analyst_success")
-    system = ctx.prompts.render(f"{name}_system", budget=s.learning_rate)
+    system = ctx.prompts.render(f"analyst_{'error' if kind == 'failure' else 'success'}_system", budget=s.learning_rate)
+    fixed = (system, shown.skill.text, shown.buffer_text)
+    spent = sum(map(estimated_tokens, fixed)) + 400
     texts = [env.task_text(r.item) for r in shown.group]
+    user = ctx.prompts.render(
+        "analyst_user",
+        skill=shown.skill.text.strip(),
+        budget=s.learning_rate,
+        target_prompt=_target_prompt(env, shown.group[0]),
+        previous=shown.buffer_text,
+        kind=kind,
+        trajectories=render_group(shown.group, texts, token_budget=max(1000, s.prompt_token_budget - spent)),
+    )
+    return system, user
+
+
+def _compact_prompts(shown: Shown, env: Env, ctx: StageContext, repeat: int) -> tuple[str, str]:
+    """All that the samples share as the system message, so that it is read once; only the question differs."""
+    wrong = shown.group[:COMPACT_CASES]
+    cases = [
+        (env.task_text(r.item), r.scored.predicted, gold)
+        for r in shown.group
+        for gold in env.golds(r.item)[:1]
+        if r.scored is not None
+    ]
+    facts = observations(cases)[:COMPACT_FACTS]
+    questions = [ANGLES[0], *(FACT_ANGLE.format(fact=fact) for fact in facts), *ANGLES[1:]]
+    system = ctx.prompts.render(
+        "analyst_compact_system",
+        skill=shown.skill.text.strip(),
+        budget=ctx.settings.learning_rate,
+        previous=shown.buffer_text,
+        wrong=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in wrong],
+        right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
+        facts=facts,
+    )
+    return system, ctx.prompts.render("analyst_compact_user", angle=questions[repeat % len(questions)])
+
+
+async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int) -> tuple[AnalystReply | None, str]:
+    budget, size = ctx.settings.learning_rate, len(shown.group)
+    compact = ctx.settings.profile == "compact"
     if compact:
-        user = ctx.prompts.render(
-            "analyst_compact_user",
-            skill=shown.skill.text.strip(),
-            budget=s.learning_rate,
-            previous=shown.buffer_text,
-            wrong=[contrast(r, t, env.golds(r.item)) for r, t in zip(shown.group, texts, strict=True)],
-            right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
-            facts=observations(
-                [(r.scored.predicted, g) for r in shown.group for g in env.golds(r.item)[:1] if r.scored]
-            ),
-            angle=ANGLES[repeat % len(ANGLES)],
-        )
+        schema, (system, user) = COMPACT_REPLY, _compact_prompts(shown, env, ctx, repeat)
     else:
-        spent = (
-            estimated_tokens(system) + estimated_tokens(shown.skill.text) + estimated_tokens(shown.buffer_text) + 400
-        )
-        user = ctx.prompts.render(
-            "analyst_user",
-            skill=shown.skill.text.strip(),
-            budget=s.learning_rate,
-            target_prompt=_target_prompt(env, shown.group[0]),
-            previous=shown.buffer_text,
-            kind=kind,
-            trajectories=render_group(shown.group, texts, token_budget=max(1000, s.prompt_token_budget - spent)),
-        )
-    request = ctx.request(system, user, stage="analyst", repeat=repeat)
-    size = len(shown.group)
+        schema = FAILURE_REPLY if kind == "failure" else SUCCESS_REPLY
+        system, user = _full_prompts(kind, shown, env, ctx)
 
     def read(raw: Any) -> AnalystReply:
         if compact:
-            return read_compact(raw, source_type=kind, group_size=size, budget=s.learning_rate)
+            return read_compact(raw, source_type=kind, group_size=size, budget=budget)
         reply = read_analyst(raw, source_type=kind, group_size=size)
-        return replace(reply, patch=replace(reply.patch, edits=reply.patch.edits[: s.learning_rate]))
+        return replace(reply, patch=replace(reply.patch, edits=reply.patch.edits[:budget]))
 
-    schema = COMPACT_REPLY if compact else (FAILURE_REPLY if kind == "failure" else SUCCESS_REPLY)
-    asked = await ask_json(ctx.model, replace(request, schema=schema, schema_name=name), read)
+    request = ctx.request(system, user, stage="analyst", repeat=repeat)
+    asked = await ask_json(ctx.model, replace(request, schema=schema, schema_name=f"analyst_{kind}"), read)
     for usage in asked.usages:
         ctx.tally.add("analyst", usage)
     ctx.tally.reasks += asked.reasks
