@@ -7,7 +7,8 @@ proposals a race on training items chooses which of them goes to the gate; with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 from difflib import SequenceMatcher
 
 from skillopt.core.aio import gather_all
@@ -18,8 +19,9 @@ from skillopt.core.item import Item
 from skillopt.core.leakage import LeakedEdit, strip_leaks
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.measure import GateResult, Prefetch, gate, measure
+from skillopt.engine.measure import PREFETCH, GateResult, gate, measure
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
 from skillopt.gate.verdict import Evidence, Verdict
@@ -65,27 +67,48 @@ class StepWork:
         return self.gated.verdict.action if self.gated else "skip_no_patches"
 
 
+@dataclass(frozen=True)
+class Upcoming:
+    """The step after this one: its plan, its schedule's total, and the buffer it will see if this one is rejected."""
+
+    plan: StepPlan
+    total_steps: int
+    buffer_if_rejected: Callable[[StepWork], list[dict[str, Any]]]
+
+
 async def run_step(
     session: Session,
     plan: StepPlan,
     standing: Standing,
     *,
     total_steps: int,
-    prefetch: Prefetch,
-    upcoming: Sequence[Item],
+    ahead: Ahead,
+    upcoming: Upcoming | None,
 ) -> StepWork:
-    """Do one step. `upcoming` are the next step's items, rolled out early while optimizer and gate are busy."""
+    """Do one step. `upcoming` is the next one; it is worked on ahead while optimizer and gate of this one are busy."""
     skill = standing.current.skill
     work = StepWork(plan, skill, scheduled_budget(session, plan.step, total_steps))
     ctx = session.stage_context(work.tally)
 
     await rollout(session, work)
-    await prefetch.start(upcoming, skill)
+    ahead.rollouts(upcoming.plan if upcoming else None, skill)
     await reflect_all(session, work, ctx, buffer.render(standing.buffer, limit=BUFFER_CHARS))
     proposals = await propose(session, work, ctx)
     await choose(session, work, proposals)
+    if upcoming is not None and work.proposal is not None:
+        following, text = upcoming, buffer.render(upcoming.buffer_if_rejected(work), limit=BUFFER_CHARS)
+        ahead.thoughts(lambda quiet: think(quiet, following, skill, text))
     await evaluate(session, work, standing)
     return work
+
+
+async def think(session: Session, upcoming: Upcoming, skill: Skill, buffer_text: str) -> None:
+    """Rollout to select of a step, for the journal only."""
+    work = StepWork(upcoming.plan, skill, scheduled_budget(session, upcoming.plan.step, upcoming.total_steps))
+    ctx = replace(session.stage_context(work.tally), priority=PREFETCH)
+    await rollout(session, work)
+    await reflect_all(session, work, ctx, buffer_text)
+    await propose(session, work, ctx)
 
 
 def scheduled_budget(session: Session, step: int, total_steps: int) -> int | None:
@@ -248,7 +271,7 @@ async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal])
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]
-    if best.gain > 0:
+    if (best.gain, best.closeness) > (0, 0):
         work.proposal = best.proposal
     else:
         work.skip_reason = f"none of {len(work.runners)} proposals gained on the batch's own items"

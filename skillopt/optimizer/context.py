@@ -55,6 +55,8 @@ class StageContext:
     prompts: PromptBook
     tally: Tally
     emit: Emit = silent
+    priority: int = 0
+    """Of all calls of the stage; work ahead goes behind what a decision waits for."""
 
     def request(self, system: str, user: str, *, stage: str, repeat: int = 0) -> ChatRequest:
         """An optimizer call: shared instructions in the system message, what is particular to the call last."""
@@ -66,5 +68,6 @@ class StageContext:
             temperature=s.temperature,
             repeat=repeat,
             deadline_s=s.deadline_s,
-            attempts=3,
+            priority=self.priority,
+            attempts=5,
         )

@@ -73,7 +73,8 @@ def _digit_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
     if len(cut) > 1:
         first = f', which is "{cut[0]}" in each of them' if len(set(cut)) == 1 else ""
         yield f"In {len(cut)} of {n} cases it ends with the digits of the input without the first one{first}."
-    added = sum(e.endswith((i, i[1:])) and not i.startswith(e[:1]) or len(e) > len(i) for i, e in digits)
+    heads = [e.removesuffix(i if e.endswith(i) else i[1:]) for i, e in digits]
+    added = sum(bool(head) and head not in i for head, (i, _) in zip(heads, digits, strict=True))
     if added > 1:
         yield f"In {added} of {n} cases it begins with digits that do not come from the digits of the input."
 
