@@ -74,7 +74,7 @@ def _digit_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
         first = f', which is "{cut[0]}" in each of them' if len(set(cut)) == 1 else ""
         yield f"In {len(cut)} of {n} cases it ends with the digits of the input without the first one{first}."
     heads = [e.removesuffix(i if e.endswith(i) else i[1:]) for i, e in digits]
-    added = sum(bool(head) and head not in i for head, (i, _) in zip(heads, digits, strict=True))
+    added = sum(bool(head) and not i.startswith(head) for head, (i, _) in zip(heads, digits, strict=True))
     if added > 1:
         yield f"In {added} of {n} cases it begins with digits that do not come from the digits of the input."
 
