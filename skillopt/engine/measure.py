@@ -6,15 +6,11 @@ measured is tried once more before the verdict; what is still missing then is mi
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from skillopt.core.aio import gather_all, stop
-from skillopt.core.errors import ModelError, StopRun
-from skillopt.core.events import silent
+from skillopt.core.aio import gather_all
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
@@ -29,6 +25,10 @@ from skillopt.gate.verdict import Verdict
 
 GATE_CERTAIN, GATE_SPECULATIVE, PREFETCH = 0, 5, 10
 """Priorities at the endpoint: what a decision needs, what it may need, what a later step may need."""
+
+GATE_AHEAD = 8
+"""Units begun on speculation for each that the gate certainly needs. Behind the failures a gate waits for losses, which
+are rare (about one unit in ten or twenty): without looking ahead it would wait for them nearly one by one."""
 
 
 async def measure(
@@ -118,7 +118,7 @@ async def _stream(
         return rollout
 
     decision = fresh()
-    speculation = max(2, width // 4) if session.speculate else 0
+    speculation = GATE_AHEAD if session.speculate else 0
     rollouts = await drive(
         decision, len(order), one, lambda r: metric.value(r.outcome), width=width, speculation=speculation
     )
@@ -134,42 +134,3 @@ async def _stream(
                 rollouts = rollouts[: n + 1]
                 break
     return rollouts, decision
-
-
-class Prefetch:
-    """Rolls out the next batches with the current skill while optimizer and gate are busy.
-
-    Right whenever the candidate is rejected. Results go to the journal only; the next step finds them there. A fault
-    here decides nothing: the step that needs the call meets it again.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self, items: Sequence[Item], skill: Skill) -> None:
-        """Begin with these items, unless speculation is off; what was under way is stopped first."""
-        await self.cancel()
-        if self._session.speculate and items:
-            self._task = asyncio.ensure_future(self._run(items, skill))
-
-    async def _run(self, items: Sequence[Item], skill: Skill) -> None:
-        session = self._session
-        with suppress(StopRun, ModelError):
-            await run_batch(
-                session.env,
-                items,
-                skill,
-                session.target,
-                stage="rollout",
-                emit=silent,
-                repeat=0,
-                priority=PREFETCH,
-                width=session.config.env.workers,
-            )
-
-    async def cancel(self) -> None:
-        """Stop what is under way and wait until it has stopped."""
-        task, self._task = self._task, None
-        if task is not None:
-            await stop([task])

@@ -7,7 +7,7 @@ process, because nothing here or below is global.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.config import Config
@@ -71,8 +71,12 @@ class Session:
 
     @property
     def speculate(self) -> bool:
-        """Speculation spends calls that may be wasted; under a cap they belong to decisions."""
-        return self.config.evaluation.prefetch and not self.budget.limits.any_spend
+        """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none."""
+        return self.config.evaluation.prefetch and not self.budget.limits.any_spend and not self.journal.replay
+
+    def quiet(self) -> Session:
+        """The same run for work that nobody watches: no events, no clock."""
+        return replace(self, emit=Events(), timings=Timings())
 
     def optimizer_settings(self) -> OptimizerSettings:
         """The optimizer's share of the configuration."""

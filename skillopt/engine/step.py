@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from difflib import SequenceMatcher
+from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch

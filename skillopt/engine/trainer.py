@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from skillopt.core.errors import ConfigError, FatalModelError, StopRun
-from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
+from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.budget import Spend
 from skillopt.engine.finish import RunResult, finish
-from skillopt.engine.measure import Prefetch, measure
+from skillopt.engine.measure import measure
 from skillopt.engine.records import step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Measured, Standing
-from skillopt.engine.step import StepWork, run_step
+from skillopt.engine.step import StepWork, Upcoming, run_step
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
@@ -159,26 +160,74 @@ def set_aside_for_test(session: Session, standing: Standing) -> None:
 async def run_epochs(session: Session, standing: Standing, length: Length) -> None:
     """All steps. The step buffer is emptied at each epoch start. Raises `StopRun` to end the run in order."""
     todo = list(plans(session, length))
-    prefetch = Prefetch(session)
+    ahead = Ahead(session)
+    views = Views()
     idle = 0
     try:
         for n, plan in enumerate(todo):
             if plan.step_in_epoch == 0:
                 standing.buffer.clear()
                 session.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
-            upcoming = first_items(todo[n + 1]) if n + 1 < len(todo) else []
+            upcoming = upcoming_step(session, standing, todo[n + 1], length) if n + 1 < len(todo) else None
             total = schedule_total(session, plan, length)
-            work = await run_step(session, plan, standing, total_steps=total, prefetch=prefetch, upcoming=upcoming)
-            await apply(session, standing, work, total, length)
+            work = await run_step(session, plan, standing, total_steps=total, ahead=ahead, upcoming=upcoming)
+            await views.written()
+            apply(session, standing, work, total, length, views)
             accepted = work.gated is not None and work.gated.verdict.accepted
-            if accepted:
-                await prefetch.cancel()
+            if accepted or work.action == "undecided":
+                await ahead.cancel()
             idle = 0 if accepted else idle + 1
             patience = session.config.budget.patience
             if patience and idle >= patience:
                 raise StopRun(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
     finally:
-        await prefetch.cancel()
+        await ahead.cancel()
+        await views.written()
+
+
+class Views:
+    """The views of the last step, on their way to the disk while the next step has begun. None of them is read back."""
+
+    def __init__(self) -> None:
+        self._writing: asyncio.Future[None] | None = None
+
+    def write(self, action: Callable[[], None]) -> None:
+        """Begin writing in a worker thread; the step before must have been `written`."""
+        self._writing = asyncio.ensure_future(asyncio.to_thread(action))
+
+    async def written(self) -> None:
+        """Wait for the disk. Raises what the file system said."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            await writing
+
+
+def upcoming_step(session: Session, standing: Standing, plan: StepPlan, length: Length) -> Upcoming:
+    """What is known of the next step before this one is decided."""
+    known = session.journal.get(f"schedule total of step {plan.step}")
+
+    def if_rejected(work: StepWork) -> list[dict[str, Any]]:
+        verdict = {"action": "reject", "candidate_gate_score": None, "score_bound": None}
+        entry = buffer_entry(session, work, verdict, standing.current.gate_score)
+        return [*standing.buffer, entry] if plan.step_in_epoch else []
+
+    return Upcoming(plan, int(known.value) if known else length.total_steps, if_rejected)
+
+
+def buffer_entry(session: Session, work: StepWork, verdict: Mapping[str, Any], before: float | None) -> dict[str, Any]:
+    """The step buffer's entry of a step that went to the gate."""
+    failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+    proposal = work.proposal
+    statuses = proposal.report.statuses if proposal else ()
+    return buffer.entry(
+        step=work.plan.step,
+        verdict=verdict,
+        current_score=before,
+        n_total=len(work.all_rollouts),
+        patterns=buffer.failure_patterns(failures, [g for r in work.reflections[0] for g in r.groups]),
+        edits=proposal.patch.edits if proposal else (),
+        unmatched=[s.to_json() for s in statuses if s.status.startswith("skipped")],
+    )
 
 
 def schedule_total(session: Session, plan: StepPlan, length: Length) -> int:
@@ -187,34 +236,19 @@ def schedule_total(session: Session, plan: StepPlan, length: Length) -> int:
     return int(session.journal.put_now(f"schedule total of step {plan.step}", fact).value)
 
 
-def first_items(plan: StepPlan) -> list[Item]:
-    """The items of a step's batches, for speculation."""
-    return [item for batch in plan.batches for item in batch.items]
-
-
-async def apply(session: Session, standing: Standing, work: StepWork, total: int, length: Length) -> None:
-    """Let a step's verdict change the standing, then write its views."""
+def apply(session: Session, standing: Standing, work: StepWork, total: int, length: Length, views: Views) -> None:
+    """Let a step's verdict change the standing, then have its views written."""
     digest: dict[str, Any] | None = None
     if work.gated is not None and work.proposal is not None:
         before = standing.current.gate_score
         _move(standing, work)
         verdict = work.gated.verdict
         standing.flips.update((*verdict.evidence.wins, *verdict.evidence.losses))
-        failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
-        unmatched = [s.to_json() for s in work.proposal.report.statuses if s.status.startswith("skipped")]
-        digest = buffer.entry(
-            step=work.plan.step,
-            verdict=verdict.to_json(),
-            current_score=before,
-            n_total=len(work.all_rollouts),
-            patterns=buffer.failure_patterns(failures, [g for r in work.reflections[0] for g in r.groups]),
-            edits=work.proposal.patch.edits,
-            unmatched=unmatched,
-        )
+        digest = buffer_entry(session, work, verdict.to_json(), before)
         standing.buffer.append(digest)
     record = step_record(session, work, standing)
     standing.history.append(record)
-    await asyncio.to_thread(_write, session, standing, work, record, digest)
+    views.write(partial(_write, session, standing, work, record, digest))
     optimizer = session.config.optimizer
     real = unrounded(
         optimizer.lr_scheduler,

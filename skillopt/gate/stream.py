@@ -1,7 +1,7 @@
 """Feeding a gate: units are measured concurrently, decided on in order.
 
 Verdicts depend on ordered prefixes only, never on arrival order, so any width gives the same bytes. Units that the gate
-certainly needs are launched at once; beyond them a few are started on speculation, and cancelled when the gate settles.
+certainly needs are launched first; beyond them some are started on speculation, and cancelled when the gate settles.
 """
 
 from __future__ import annotations
@@ -41,24 +41,40 @@ async def drive(
     """Measure units `decision.seen … total-1` in order until the gate settles; returns the results of that prefix.
 
     `measure(position, certain)` runs one unit; `certain` is False for one started on speculation. At most `width` are
-    under way, of which at most `speculation` are uncertain. On error or cancellation nothing is left running.
+    under way, whatever the slowest of them does. For each unit that is certainly needed up to `speculation` further
+    ones are begun: a gate that still waits for many losses looks far ahead, one that waits for the last does not. On
+    error or cancellation nothing is left running.
     """
     running: dict[int, asyncio.Task[T]] = {}
     results: list[T] = []
     launched = position = decision.seen
+    free = width
+    landed = asyncio.Event()
+
+    def land(_: asyncio.Task[T]) -> None:
+        nonlocal free
+        free += 1
+        landed.set()
 
     def launch() -> None:
-        nonlocal launched
-        certain = position + decision.needed()
-        limit = min(total, position + width, max(certain, position + 1) + speculation)
-        while launched < limit:
-            running[launched] = asyncio.ensure_future(measure(launched, launched < certain))
-            launched += 1
+        nonlocal launched, free
+        needed = max(1, decision.needed())
+        limit = min(total, position + needed * (1 + speculation))
+        while launched < limit and free:
+            task = asyncio.ensure_future(measure(launched, launched < position + needed))
+            task.add_done_callback(land)
+            running[launched] = task
+            launched, free = launched + 1, free - 1
 
     try:
         while not decision.settled:
             launch()
-            result = await running.pop(position)
+            head = running[position]
+            if not head.done():
+                landed.clear()
+                await landed.wait()
+                continue
+            result = running.pop(position).result()
             results.append(result)
             decision.observe(value(result))
             position += 1
