@@ -1,0 +1,190 @@
+"""Faults of the provider: transient ones change nothing, lasting ones stop with its words, none is a score."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from benchmarks.latency_server import ERRORS, Behaviour
+from benchmarks.rig import Rig
+from benchmarks.toy_task import answer
+from benchmarks.trees import differences, tree
+
+
+def without_usage(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """A tree without what retried replies cost: an answer that was asked twice was billed twice, and says so."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: clean(v) for k, v in value.items() if k not in ("tokens", "token_summary", "cost")}
+        return [clean(v) for v in value] if isinstance(value, list) else value
+
+    out: dict[str, Any] = {}
+    for name, data in files.items():
+        if name.endswith(".json"):
+            out[name] = clean(json.loads(data))
+        elif name.endswith(".jsonl"):
+            out[name] = [clean(json.loads(line)) for line in data.splitlines()]
+        elif name != "report.md":
+            out[name] = data
+    return out
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_transient_faults_change_nothing(rig: Rig, seed: int) -> None:
+    healthy = without_usage(await rig.done("healthy"))
+    rig.server.behaviour = Behaviour(
+        median_s=0.002, seed=seed, rate_500=0.05, rate_429=0.02, retry_after_s=0.05, rate_cut=0.01, rate_empty_body=0.01
+    )
+    faulty = without_usage(await rig.done("faulty"))
+    assert differences(healthy, faulty) == []  # pyright: ignore[reportArgumentType]
+    statuses = rig.server.stats.statuses
+    assert statuses.get(500, 0) >= 2, statuses
+
+
+async def test_empty_contents_are_asked_again(rig: Rig) -> None:
+    healthy = without_usage(await rig.done("healthy"))
+    rig.server.behaviour = Behaviour(seed=3, rate_empty_content=0.03)
+    assert differences(healthy, without_usage(await rig.done("faulty"))) == []  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_dead_endpoint_stops_with_its_words(rig: Rig) -> None:
+    """A.4: a systemic failure ran through the whole data set, all zeros."""
+    rig.config(train__circuit_breaker=3)
+    rig.server.behaviour = Behaviour(dead=True)
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert ERRORS[500] in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+    assert rig.calls <= 5
+    assert not (rig.root / "run/summary.json").exists()
+
+
+async def test_an_endpoint_that_dies_later_stops_the_run_without_a_zero(rig: Rig) -> None:
+    healthy = await rig.done("healthy")
+    arrived = 0
+
+    def dying(body: Mapping[str, Any]) -> tuple[str, Any]:
+        nonlocal arrived
+        arrived += 1
+        if arrived > 30:
+            raise web.HTTPInternalServerError(text=json.dumps({"error": {"message": "the cluster is on fire"}}))
+        return answer(body)
+
+    rig.server.answer = dying
+    rig.config(train__circuit_breaker=2)
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert "the cluster is on fire" in (ended.err + ended.out).strip().splitlines()[-1]
+    run = rig.root / "run"
+    summary = rig.read("run", "summary.json")
+    assert summary["test_hard"] is None
+    assert summary["baseline_test_hard"] is None
+    for path in run.rglob("results.jsonl"):
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            assert row["status"] == "scored" or "hard" not in row
+    rig.server.answer = answer
+    rig.config()
+    again = await rig.train("run")
+    assert again.code == 0
+    changed = set(differences(healthy, tree(run)))
+    assert changed <= {"config.json", "config.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "Incorrect API key provided."), (404, "The model `toy` does not exist")]
+)
+async def test_what_cannot_heal_is_fatal_at_once(rig: Rig, status: int, words: str) -> None:
+    kind = {401: web.HTTPUnauthorized, 404: web.HTTPNotFound}[status]
+
+    def refusing(body: Mapping[str, Any]) -> tuple[str, Any]:
+        raise kind(text=json.dumps({"error": {"message": words}}), content_type="application/json")
+
+    rig.server.answer = refusing
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert words in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+    assert rig.calls == 1
+    assert not list((rig.root / "run").rglob("results.jsonl"))
+
+
+async def test_a_key_that_expires_in_the_middle_stops_at_once(rig: Rig) -> None:
+    healthy = await rig.done("healthy")
+    arrived = 0
+
+    def expiring(body: Mapping[str, Any]) -> tuple[str, Any]:
+        nonlocal arrived
+        arrived += 1
+        if arrived > 40:
+            error = {"error": {"message": "the key has expired"}}
+            raise web.HTTPUnauthorized(text=json.dumps(error), content_type="application/json")
+        return answer(body)
+
+    rig.server.answer = expiring
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert "the key has expired" in ended.err
+    assert arrived <= 40 + 16, "nothing new is sent after a fatal answer"
+    rig.server.answer = answer
+    assert differences(healthy, await rig.done("run")) == []
+
+
+async def test_a_truncated_optimizer_reply_is_never_adopted(rig: Rig) -> None:
+    """The cut reply would be valid JSON and would win, so only `finish_reason` tells."""
+
+    def cut(body: Mapping[str, Any]) -> tuple[str, Any]:
+        text, usage = answer(body)
+        name = ((body.get("response_format") or {}).get("json_schema") or {}).get("name", "")
+        if name.startswith("analyst") or "failure_summary" in text:
+            raise web.HTTPOk(
+                content_type="application/json",
+                text=json.dumps(
+                    {
+                        "id": "x", "object": "chat.completion", "created": 0, "model": "toy-optimizer", "usage": usage,
+                        "choices": [{"index": 0, "finish_reason": "length",
+                                     "message": {"role": "assistant", "content": text}}],
+                    }
+                ),
+            )  # fmt: skip
+        return text, usage
+
+    rig.server.answer = cut
+    ended = await rig.train("run")
+    assert ended.code == 0, ended.err
+    summary = rig.read("run", "summary.json")
+    assert summary["total_accepts"] == 0
+    history = rig.read("run", "history.json")
+    assert all(r["action"].startswith("skip") for r in history)
+    assert sum(r["n_dropped_replies"] for r in history) > 0
+    assert (rig.root / "run/best_skill.md").read_bytes() == (rig.root / "run/skills/skill_v0000.md").read_bytes()
+    assert not list((rig.root / "run").rglob("candidate_skill.md"))
+
+
+async def test_a_truncated_target_reply_is_told(rig: Rig) -> None:
+    """G: a token cap that was used up is named, not silently graded as a wrong answer."""
+    rig.server.behaviour = Behaviour(rate_length=1.0)
+    ended = await rig.train("run")
+    reasons = {
+        json.loads(line)["fail_reason"]
+        for path in (rig.root / "run/selection_eval_baseline").glob("results.jsonl")
+        for line in path.read_text().splitlines()
+    }
+    assert ended.code in (0, 1)
+    assert all(reason.startswith("truncated-output") for reason in reasons)
+
+
+async def test_usage_that_is_not_reported_is_unknown_and_not_zero(rig: Rig) -> None:
+    """J.3: a provider without a usage field was shown as 0 tokens."""
+    rig.server.behaviour = Behaviour(with_usage=False)
+    ended = await rig.train("run")
+    assert ended.code == 0
+    summary = rig.read("run", "summary.json")
+    assert summary["token_summary"]["_total"]["prompt_tokens"] is None
+    assert summary["cost"]["usd"] is None
+    assert "of unknown usage" in ended.out
