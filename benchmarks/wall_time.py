@@ -5,8 +5,8 @@
     python benchmarks/wall_time.py overlap          at 600 ms median: against barriers and a full gate; busy places
 
 The client runs in a process of its own, the server in another. The bound is that of a run with barriers: for each stage
-the larger of (sum of its latencies / 24) and its longest latency, summed over all stages, from the latencies the server drew
-for exactly the calls that a run without speculation made.
+the larger of (sum of its latencies / 24) and its longest latency, summed over all stages, from the latencies the server
+drew for exactly the calls that a run without speculation made.
 """
 
 from __future__ import annotations

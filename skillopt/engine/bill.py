@@ -12,10 +12,15 @@ from skillopt.engine.session import Session
 from skillopt.store.atomic import write_json
 
 
-def write_logs(session: Session) -> None:
-    """Write `ledger.json` and `timings.json`, and let the journal remember the time this process took."""
-    rows = [asdict(row) for row in session.journal.ledger()]
+def remember_time(session: Session) -> None:
+    """Let the journal remember the time taken so far: after a kill the next process goes on counting from there."""
     session.timings.data["total_wall_time_s"] = round(session.budget.wall_s, 3)
     session.journal.set_meta("timings", session.timings.data)
+
+
+def write_logs(session: Session) -> None:
+    """Write `ledger.json` and `timings.json`."""
+    rows = [asdict(row) for row in session.journal.ledger()]
+    remember_time(session)
     write_json(session.run_dir.logs / "ledger.json", {"calls": rows})
     write_json(session.run_dir.logs / "timings.json", session.timings.data)

@@ -19,6 +19,7 @@ from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
+from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.measure import measure
@@ -249,6 +250,7 @@ def apply(session: Session, standing: Standing, work: StepWork, total: int, leng
     record = step_record(session, work, standing)
     standing.history.append(record)
     views.write(partial(_write, session, standing, work, record, digest))
+    remember_time(session)
     optimizer = session.config.optimizer
     real = unrounded(
         optimizer.lr_scheduler,

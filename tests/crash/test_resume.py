@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 import shutil
+import sqlite3
 import sys
 
 import pytest
@@ -163,3 +164,19 @@ async def test_a_true_zero_survives_a_restart(rig: Rig) -> None:
     calls = rig.calls
     assert await rig.done("run") == first
     assert rig.calls == calls
+
+
+async def test_time_and_tokens_go_on_counting_after_a_kill(rig: Rig) -> None:
+    """Reference failure 8: token totals and wall time restarted at zero in each process."""
+    await rig.command(*rig.arguments("run"), die="inserted:85")
+    connection = sqlite3.connect(rig.root / "run/journal.sqlite")
+    (before,) = connection.execute("SELECT value FROM meta WHERE name = 'timings'").fetchone()
+    connection.close()
+    first = json.loads(before)
+    assert first["total_wall_time_s"] > 0
+    await rig.done("run")
+    timings = rig.read("run", "logs/timings.json")
+    assert timings["total_wall_time_s"] > first["total_wall_time_s"]
+    assert timings["steps"]["0001"]["rollout_s"] >= first["steps"]["0001"]["rollout_s"]
+    ledger = rig.read("run", "logs/ledger.json")["calls"]
+    assert sum(r["calls"] for r in ledger) >= rig.server.stats.to_json()["distinct"] - 16
