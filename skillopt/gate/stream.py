@@ -42,8 +42,9 @@ async def drive(
 
     `measure(position, certain)` runs one unit; `certain` is False for one started on speculation. At most `width` are
     under way, whatever the slowest of them does. For each unit that is certainly needed up to `speculation` further
-    ones are begun, `width` at most: a gate that still waits for many losses looks far ahead, one that waits for the last
-    does not, and a slow answer at the head costs no more than that. On error or cancellation nothing is left running.
+    ones are begun, two widths at most: a gate that still waits for many losses looks far ahead, one that waits for the
+    last does not, and a slow answer at the head costs no more than that. On error or cancellation nothing is left
+    running.
     """
     running: dict[int, asyncio.Task[T]] = {}
     results: list[T] = []
@@ -59,7 +60,7 @@ async def drive(
     def launch() -> None:
         nonlocal launched, free
         needed = max(1, decision.needed())
-        limit = min(total, position + needed + min(width, needed * speculation))
+        limit = min(total, position + needed + min(2 * width, needed * speculation))
         while launched < limit and free:
             task = asyncio.ensure_future(measure(launched, launched < position + needed))
             task.add_done_callback(land)
