@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from model_support import QuickBackoff, Rig, WatchfulMeter
 
 from skillopt.model.client import Client
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import load_prices
 from skillopt.model.types import Backend
 from skillopt.store.journal import Journal
+
+from .model_support import QuickBackoff, Rig, WatchfulMeter
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from skillopt.model.client import Client
@@ -15,7 +13,6 @@ from skillopt.model.types import ChatRequest, Message, Usage
 from skillopt.store.journal import Journal
 
 # The simulated provider lives outside the package.
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 
 class QuickBackoff(Backoff):

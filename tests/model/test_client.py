@@ -7,7 +7,6 @@ import itertools
 import time
 
 import pytest
-from model_support import ask, compatible
 
 from benchmarks.latency_server import Behaviour, LatencyServer
 from skillopt.core.errors import (
@@ -20,6 +19,8 @@ from skillopt.core.errors import (
 )
 from skillopt.model.scripted import ScriptedBackend
 from skillopt.model.types import ChatReply, Usage
+
+from .model_support import ask, compatible
 
 
 def sequence(*answers):

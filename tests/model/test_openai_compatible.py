@@ -12,12 +12,13 @@ from email.utils import formatdate
 
 import pytest
 from aiohttp import web
-from model_support import ask, compatible
 
 from benchmarks.latency_server import Behaviour, LatencyServer
 from skillopt.core.errors import ConfigError, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.model.openai_compatible import CompatibleSettings, create
 from skillopt.model.types import ChatReply, ChatRequest, Message, Usage
+
+from .model_support import ask, compatible
 
 SECRET = "sk-proj-abcdefghijklmnop1234567890"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}

@@ -7,11 +7,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_support import ask
 
 from skillopt.core.errors import ReplyError
 from skillopt.model.replies import ask_json, parse_reply
 from skillopt.model.types import ChatReply, Usage
+
+from .model_support import ask
 
 EDIT = {"op": "append", "content": "x"}
 

@@ -6,7 +6,6 @@ import json
 from importlib.metadata import EntryPoint
 
 import pytest
-from model_support import ask
 
 from skillopt.core.errors import ConfigError, TransientModelError
 from skillopt.model import toy
@@ -14,6 +13,8 @@ from skillopt.model.registry import backend_names, create_backend
 from skillopt.model.scripted import ScriptedBackend, create, load_script
 from skillopt.model.types import ChatReply
 from skillopt.optimizer import schemas
+
+from .model_support import ask
 
 SCRIPT = r"""
 rules:
