@@ -25,14 +25,15 @@ class Ahead:
 
     def __init__(self, session: Session) -> None:
         self._session = session.quiet()
-        self._on = session.speculate
         self._rollouts: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def rollouts(self, plan: StepPlan | None, skill: Skill) -> None:
         """Begin the rollouts of a step with the skill that is in force now."""
-        if self._on and plan is not None:
+        if self._session.speculate and plan is not None:
             self._rollouts = self._begin(lambda: self._roll_out(plan, skill))
+        else:
+            self._rollouts = None
 
     def thoughts(self, think: Callable[[Session], Awaitable[None]]) -> None:
         """Once those rollouts are there, run `think` on a session that nobody watches."""

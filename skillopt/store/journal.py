@@ -131,6 +131,11 @@ class Journal:
         """True when nothing may be run or written."""
         return self._replay
 
+    @property
+    def committed(self) -> int:
+        """Entries this process has added. While it is 0, everything asked for was known already."""
+        return self._commits
+
     async def once(self, key: str, thunk: Callable[[], Awaitable[Recorded]], *, label: str = "") -> Entry:
         """The entry of `key`; runs `thunk` when there is none. `label` (kind and stage) names the call in a miss.
 
