@@ -60,13 +60,21 @@ def is_live(stream: TextIO) -> bool:
         return False
 
 
+class _Console(Console):
+    """Rich ends the process when a reader goes away; here the screen goes silent and the paid run goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Hand the error to `Screen`."""
+        raise BrokenPipeError
+
+
 class Screen:
     """Prints to one stream. A stream that was closed by its reader makes the screen silent and the run goes on."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout
         self.live = is_live(self.stream)
-        self.console = Console(file=self.stream, highlight=False, soft_wrap=not self.live, emoji=False)
+        self.console = _Console(file=self.stream, highlight=False, soft_wrap=not self.live, emoji=False)
         self.closed = False
 
     def line(self, text: str = "", style: str = "") -> None:
@@ -85,6 +93,7 @@ class Screen:
             self.stream.flush()
         except (OSError, ValueError):
             self.closed = True
+            silence(self.stream)
 
 
 def silence(stream: TextIO) -> None:

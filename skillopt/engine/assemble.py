@@ -105,7 +105,7 @@ async def open_session(
 ) -> AsyncGenerator[Session]:
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
     config = resolved.config
-    env, splits = load_env(config, out_root)
+    env, splits = load_env(config)
     initial = load_initial(config) if need == "train" else Skill("")
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
@@ -113,6 +113,10 @@ async def open_session(
         stack.callback(lock.release)
         run_dir.check_own()
         clean_stale(out_root, sole_writer=True)
+        if config.env.split_mode == "ratio" and not config.env.split_output_dir:
+            env, splits = load_env(config, out_root)  # the directory is ours now: the generated split goes into it
+        for warning in splits.manifest.get("warnings", ()):
+            emit("notice", text=f"warning: {warning}")
         journal = Journal.open(
             run_dir.journal,
             shared=Path(config.model.shared_cache) if config.model.shared_cache else None,
