@@ -68,6 +68,8 @@ class Zygote:
         """
         number = next(self._numbers)
         self._files = (self._scratch / f"child{number}.out", self._scratch / f"child{number}.err")
+        for path in self._files:
+            path.touch()  # a child may be killed before it has come to open them
         order = {
             "arguments": list(arguments),
             "die": die,
