@@ -26,7 +26,7 @@ COUNTRIES = {
     "NO": "Norway", "NZ": "New Zealand", "PH": "Philippines", "PK": "Pakistan", "PL": "Poland", "PT": "Portugal",
     "SE": "Sweden", "TH": "Thailand", "TR": "Turkey", "VN": "Vietnam", "ZA": "South Africa",
 }  # fmt: skip
-SIZES = {"train": 40, "val": 30, "test": 60}
+SIZES = {"train": 24, "val": 24, "test": 40}
 
 _SEPARATORS = (" ", "-", ".", "/", " - ", "")
 _FRAMES = (

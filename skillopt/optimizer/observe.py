@@ -83,7 +83,7 @@ def _character_facts(pairs: Sequence[tuple[str, str]]) -> Iterable[str]:
     n = len(pairs)
     expected = set[str]().union(*(_kinds(e) for _, e in pairs))
     if len(expected) <= SHOWN:
-        yield f"All {n} expected answers are made of nothing but: {', '.join(sorted(expected))}."
+        yield f"Every expected answer consists only of: {', '.join(sorted(expected))}."
     extra = Counter(k for a, e in pairs for k in _kinds(a) - _kinds(e))
     if told := _counted(extra, n):
         yield f"The given answers also contain: {told}."

@@ -45,9 +45,7 @@ ANGLES = (
     "object.",
     "How do the expected answers begin and end, and which characters stand between? Give the rule, as the JSON object.",
 )
-FACT_ANGLE = (
-    "One of the facts is: {fact} Give a rule that the instructions lack and that corrects this, as JSON object."
-)
+FACT_ANGLE = "Fact: {fact} Which instruction, not given yet, makes the answers agree with it? Give the JSON object."
 """Samples of the compact profile ask different questions: a general one, one a fact, then the other angles."""
 COMPACT_FACTS = 5
 

@@ -17,7 +17,7 @@ PHONES = [("+60 3-2382/3333", "+60323823333"), ("48 123 279200", "+48123279200")
 
 def test_character_facts_say_what_is_too_much_and_what_is_missing():
     facts = "\n".join(facts_of(PHONES))
-    assert 'All 3 expected answers are made of nothing but: "+" (plus sign), digits.' in facts
+    assert 'Every expected answer consists only of: "+" (plus sign), digits.' in facts
     assert "spaces in 2 of 3" in facts and '"-" (hyphen-minus) in 2 of 3' in facts
     assert 'begins with "+" (plus sign); 2 of the given answers do not' in facts
     assert not any(e in facts for _, e in PHONES)
