@@ -72,9 +72,10 @@ class Session:
     @property
     def speculate(self) -> bool:
         """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none, nor
-        does a process that has only repeated what the journal knows: a finished run started again makes no call."""
+        does a run that keeps every candidate, or a process that has only repeated what the journal knows: a finished run started again makes no call."""
         evaluation, journal = self.config.evaluation, self.journal
-        return evaluation.prefetch and not self.budget.limits.any_spend and not journal.replay and journal.committed > 0
+        wanted = evaluation.prefetch and evaluation.use_gate and not self.budget.limits.any_spend
+        return wanted and not journal.replay and journal.committed > 0
 
     def quiet(self) -> Session:
         """The same run for work that nobody watches: no events, no clock."""
