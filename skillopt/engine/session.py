@@ -72,7 +72,8 @@ class Session:
     @property
     def speculate(self) -> bool:
         """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none, nor
-        does a run that keeps every candidate, or a process that has only repeated what the journal knows: a finished run started again makes no call."""
+        does a run that keeps every candidate, or a process that has only repeated what the journal knows: a finished
+        run started again makes no call."""
         evaluation, journal = self.config.evaluation, self.journal
         wanted = evaluation.prefetch and evaluation.use_gate and not self.budget.limits.any_spend
         return wanted and not journal.replay and journal.committed > 0
