@@ -271,10 +271,10 @@ async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal])
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]
-    if (best.gain, best.closeness) > (0, 0):
+    if best.gain >= 0:  # a few items prove no candidate useless; one that loses on them is not worth a gate
         work.proposal = best.proposal
     else:
-        work.skip_reason = f"none of {len(work.runners)} proposals gained on the batch's own items"
+        work.skip_reason = f"none of {len(work.runners)} proposals held its own on the batch's items"
     session.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in work.runners])
 
 
