@@ -126,16 +126,20 @@ def _usd(rows: Sequence[Record]) -> float | None:
 
 
 def _tokens(rows: Sequence[Record]) -> str:
-    known = thousands(sum(int(r["prompt_tokens"]) + int(r["completion_tokens"]) for r in rows))
+    known = sum(int(r["prompt_tokens"]) + int(r["completion_tokens"]) for r in rows)
     unknown = sum(int(r["unknown_usage"]) for r in rows)
-    return known if not unknown else f"{known} and {plural(unknown, 'call')} of unknown usage"
+    if not unknown:
+        return thousands(known)
+    return f"{thousands(known)} and {plural(unknown, 'call')} of unknown usage" if known else "unknown"
 
 
 def _spent(rows: Sequence[Record]) -> str:
     calls = sum(int(r["calls"]) for r in rows)
     cached = sum(int(r["cached_tokens"]) for r in rows)
     note = f" ({thousands(cached)} cached)" if cached else ""
-    return f"{plural(calls, 'call')}, {_tokens(rows)} tokens{note}, {usd(_usd(rows))}"
+    tokens = _tokens(rows)
+    used = "usage unknown" if tokens == "unknown" else f"{tokens} tokens"
+    return f"{plural(calls, 'call')}, {used}{note}, {usd(_usd(rows))}"
 
 
 def show_eval(screen: Screen, summary: Record) -> None:

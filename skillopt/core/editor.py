@@ -110,11 +110,13 @@ def _apply(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
 
 
 def _wrong_type(edit: Edit) -> str:
-    """A schema violation of an edit built by hand; `Edit.from_json` has found those of a reply already."""
+    """A schema violation of an edit built by hand (a reply's were found when it was read), or text without UTF-8."""
     for name in ("op", "target", "content"):
         value: object = getattr(edit, name)
         if not isinstance(value, str) and (value is not None or name == "op"):
             return f"{name} must be text, got {type(value).__name__}"
+        if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+            return f"{name} holds half a surrogate pair, which no UTF-8 file can"
     return ""
 
 

@@ -23,6 +23,9 @@ SPLIT_ALIASES = {
     "valid_unseen": "test",
 }
 
+ID_MAP = "id_map.json"
+"""Stands beside the directories that `safe_name` names, so no id may be called so."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -40,7 +43,8 @@ class Item:
 
 def safe_name(item_id: str) -> str:
     """The one mapping from an opaque id to a directory name: readable where possible, unique always, never a path."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", item_id) and not item_id.endswith("."):
+    plain = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", item_id) and not item_id.endswith(".")
+    if plain and item_id.lower() != ID_MAP:
         return item_id
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", item_id).strip("_")[:48]
     return f"{readable or 'item'}-{text_digest(item_id)[:12]}"

@@ -16,7 +16,9 @@ SLOW_UPDATE = ("<!-- SLOW_UPDATE_START -->", "<!-- SLOW_UPDATE_END -->")
 APPENDIX = ("<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->")
 MARKERS = (*SLOW_UPDATE, *APPENDIX)
 
-_HEADER = re.compile(r"\A---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|\Z)")
+# A byte order mark before the header belongs to it. `[^\n]*\n` reads each line in one way only: a pattern that can read
+# a CRLF in two takes exponential time on a header that is never closed.
+_HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?:[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
 
 
 @dataclass(frozen=True)

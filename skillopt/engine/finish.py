@@ -18,7 +18,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.bill import write_logs
 from skillopt.engine.measure import measure
-from skillopt.engine.records import cost_of
+from skillopt.engine.records import TARGET_STAGES, cost_of
 from skillopt.engine.report import render_report
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
@@ -48,6 +48,8 @@ async def finish(
     """
     await final_selection(session, standing)
     tests, why_not = await sealed_test(session, standing, tally) if test else ({}, stopped or "the run did not start")
+    if test and not tests and session.config.evaluation.eval_test:
+        stopped = stopped or why_not  # a run that could not be tested did not end in full: the last line says so
     for record in standing.history:
         _add(tally, record["tokens"])
     summary = build_summary(session, standing, total_steps, tally, tests, stopped=stopped, why_not=why_not)
@@ -151,7 +153,9 @@ def build_summary(
         "best_gate_score": standing.best.gate_score,
         "final_selection_hard": current.hard if current else None,
         "final_selection_soft": current.soft if current else None,
-        "selection": {"n": current.n if current else 0, "total": len(standing.current.rollouts)},
+        "baseline_selection": split_summary(standing.initial.rollouts, why_not),
+        "best_selection": split_summary(standing.best.rollouts, why_not),
+        "selection": split_summary(standing.current.rollouts, why_not),
         "best_step": standing.best_step,
         "current_origin": standing.current_origin,
         "best_origin": standing.best_origin,
@@ -172,11 +176,31 @@ def build_summary(
         "paired": comparison,
         "verdict": verdict_sentence(session, standing, comparison, why_not),
         "stopped": stopped,
-        "token_summary": {**tally.stages, **totals.stages},
-        "cost": {"usd": cost_of(session, tally.stages), "note": "list price of the calls this result rests on"},
+        "token_summary": {stage: _with_total(row) for stage, row in {**tally.stages, **totals.stages}.items()},
+        "cost": {
+            "usd": cost_of(session, tally.stages),
+            "by_role": _money(session, tally),
+            "note": "list price of the calls this result rests on",
+        },
         "models": {"target": session.target.model, "optimizer": session.optimizer.model},
         "seed": session.config.train.seed,
         "total_wall_time_s": None,
+    }
+
+
+def _with_total(row: Mapping[str, int | None]) -> dict[str, int | None]:
+    """A row with `total_tokens`, unknown (None) when a part is."""
+    prompt, completion = row["prompt_tokens"], row["completion_tokens"]
+    return {**row, "total_tokens": None if prompt is None or completion is None else prompt + completion}
+
+
+def _money(session: Session, tally: Tally) -> dict[str, dict[str, Any]]:
+    """Model and list price of each role's calls."""
+    ours = {stage: row for stage, row in tally.stages.items() if stage in TARGET_STAGES}
+    theirs = {stage: row for stage, row in tally.stages.items() if stage not in TARGET_STAGES}
+    return {
+        "target": {"model": session.target.model, "usd": cost_of(session, ours)},
+        "optimizer": {"model": session.optimizer.model, "usd": cost_of(session, theirs)},
     }
 
 

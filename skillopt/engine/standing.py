@@ -54,7 +54,7 @@ class Measured:
         """The gate's paired units, in file order."""
         known = {(r.item.id, r.repeat): self.metric.value(r.outcome) for r in self.rollouts}
         return [
-            Unit(n * repeats + k, unit_name(item.id, k, repeats), known[item.id, k])
+            Unit(n * repeats + k, unit_name(item.id, k, repeats), known[item.id, k], item.id)
             for n, item in enumerate(items)
             for k in range(repeats)
         ]

@@ -198,7 +198,7 @@ async def choose(session: Session, work: StepWork, patches: Sequence[tuple[str, 
     distinct = list({p.skill.hash: p for p in reversed(proposals) if p.skill != work.skill}.values())[::-1]
     if not distinct:
         work.proposal = proposals[0] if proposals else None
-        work.skip_reason = _why_nothing(work, patches)
+        work.skip_reason = _why_nothing(work, patches, session.env.pass_threshold)
     elif session.config.optimizer.proposals == 1 and len(distinct) == 1:
         work.proposal = distinct[0]
     else:
@@ -208,12 +208,17 @@ async def choose(session: Session, work: StepWork, patches: Sequence[tuple[str, 
                      after=len(work.proposal.skill.text), **work.proposal.report.summary())  # fmt: skip
 
 
-def _why_nothing(work: StepWork, patches: Sequence[tuple[str, Patch]]) -> str:
+def _why_nothing(work: StepWork, patches: Sequence[tuple[str, Patch]], pass_threshold: float) -> str:
     if work.leaked:
         return f"all edits were vetoed: {work.leaked[0].leaks[0]}"
     if patches:
         return "no edit could be applied"
-    failures = [r for r in work.all_rollouts if r.scored is not None and r.scored.hard < 1]
+    groups = [g for sample in work.reflections for r in sample for g in r.groups]
+    if groups and all(g.reply is None for g in groups):
+        return f"no analyst reply could be used; the first: {groups[0].lost}"
+    if any(g.reply is not None and g.reply.patch.edits for g in groups):
+        return "the analysts proposed edits, but the merged patch held none"
+    failures, _ = partition(work.all_rollouts, pass_threshold)
     return "no analyst proposed an edit" if failures else "every task of the batch was solved; nothing to learn from"
 
 

@@ -14,7 +14,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.streams import named, shuffled
 from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing
-from skillopt.gate.interval import mean_interval, score_interval, sign_test
+from skillopt.gate.interval import by_item, mean_interval, score_interval, sign_test
 
 MAX_ATTRITION_GAP = 0.05
 
@@ -31,7 +31,7 @@ def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict
     if score is None:
         return {"hard": None, "soft": None, "n": 0, "total": len(rollouts or ()), "coverage": 0.0, "interval": None,
                 "reason": why_not or "nothing could be measured"}  # fmt: skip
-    values = [r.scored.hard for r in _order(rollouts or ()) if r.scored is not None]
+    values = by_item([(r.item.id, r.scored.hard) for r in _order(rollouts or ()) if r.scored is not None])
     return {
         "hard": score.hard,
         "soft": score.soft,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from skillopt.core.item import Item, safe_name
+from skillopt.core.item import ID_MAP, Item, safe_name
 from skillopt.core.outcome import Missing, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.store.atomic import write_json, write_text
@@ -58,7 +58,7 @@ def write_rollout_dir(
         write_text(folder / "target_user_prompt.txt", rollout.user_prompt, durable=False)
         row = rollout_row(rollout, task_text(rollout.item) if task_text else None)
         rows.append(_line(row))
-    write_json(path / "predictions" / "id_map.json", names, durable=False)
+    write_json(path / "predictions" / ID_MAP, names, durable=False)
     write_text(path / "results.jsonl", "".join(rows), durable=False)
 
 

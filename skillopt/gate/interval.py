@@ -8,7 +8,7 @@ collapse to a point when all differences are equal, and says [-1, 1] rather than
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _TRUNCATION = 0.75
 _BISECTIONS = 44
@@ -69,6 +69,15 @@ def score_interval(values: Sequence[float], *, alpha: float = 0.05) -> tuple[flo
     if len(values) < 2:
         raise ValueError(f"an interval needs at least 2 scores, got {len(values)}")
     return _lower(values, alpha), 1 - _lower([1 - x for x in values], alpha)
+
+
+def by_item(values: Iterable[tuple[str, float]]) -> list[float]:
+    """One mean for each item, in the order of first mention. An interval over repeats as if they were items is too
+    narrow: repeats of one item tell little about other items."""
+    groups: dict[str, list[float]] = {}
+    for item, value in values:
+        groups.setdefault(item, []).append(value)
+    return [math.fsum(group) / len(group) for group in groups.values()]
 
 
 def sign_test(wins: int, losses: int) -> float:

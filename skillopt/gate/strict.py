@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillopt.gate.interval import mean_interval
+from skillopt.gate.interval import by_item, mean_interval
 from skillopt.gate.verdict import Action, Evidence, Verdict
 
 BEST_VALUE = 1.0
@@ -24,11 +24,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Unit:
-    """One paired measurement: an item's repeat, with the incumbent's value on it (None = not measured)."""
+    """One paired measurement: an item's repeat, with the incumbent's value on it (None = not measured).
+
+    Repeats of one item are not independent: `item` (the name when empty) says which belong together in the interval.
+    """
 
     index: int
     name: str
     incumbent: float | None
+    item: str = ""
 
 
 def failures_first(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
@@ -108,6 +112,7 @@ class StrictGate:
         complete = self.seen == len(self.units)
         measured = [v for v in self._values if v is not None]
         score = math.fsum(measured) / len(measured) if complete and measured else None
+        differences = by_item([(u.item or u.name, v - i) for u, v, i in paired])
         evidence = Evidence(
             wins=tuple(u.name for u, v, i in paired if v > i),
             losses=tuple(u.name for u, v, i in paired if v < i),
@@ -116,7 +121,7 @@ class StrictGate:
             missing=sum(v is None for v in self._values),
             early_stopped=not complete,
             bound=None if complete else self._bound(),
-            interval=mean_interval([v - i for _, v, i in paired]) if complete and len(paired) > 1 else None,
+            interval=mean_interval(differences) if complete and len(differences) > 1 else None,
         )
         action, reason = self._decide(evidence, score)
         return Verdict(action=action, score=score if action != "undecided" else None, evidence=evidence, reason=reason)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError, TransientModelError
-from skillopt.core.redact import redact
+from skillopt.core.redact import MARK, redact
 from skillopt.model.dialect import CAP_FIELDS, Dialect
 from skillopt.model.types import ChatReply, ChatRequest
 from skillopt.model.wire import read_reply, shortened, status_error
@@ -28,6 +28,8 @@ OPENAI_URL = f"https://{OPENAI_HOST}/v1"
 DEFAULT_MODEL = "gpt-4o-mini"
 _NO_KEY = "none"
 """What the SDK wants to hear when a server needs no key."""
+_LEAST_REAL_KEY = 16
+"""Characters. Shorter keys are what local servers are given."""
 _MOST_FORMS = 8
 """More different forms of one body than a dialect can have."""
 
@@ -175,7 +177,13 @@ class CompatibleBackend:
             ) from None
         except APIConnectionError as error:
             raise TransientModelError(redact(f"{where}: {self._cause(error)}", self._secrets())) from None
-        return read_reply(text, where)
+        return read_reply(self._without_key(text), where)
+
+    def _without_key(self, text: str) -> str:
+        """A reply that echoes the key would carry it into the journal and every view. Short keys are dummies
+        (`ollama`, `EMPTY`), and words of a reply may be equal to one."""
+        key = self.settings.api_key
+        return text.replace(key, MARK) if len(key) >= _LEAST_REAL_KEY else text
 
     def _cause(self, error: APIConnectionError) -> str:
         from openai import APITimeoutError

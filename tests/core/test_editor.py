@@ -270,3 +270,23 @@ def test_protected_bytes_survive_whatever_is_proposed(text, proposed, fallback, 
         skill = after
     whole, report = apply_patch(Skill(text), Patch(edits=tuple(proposed)), insert_after_fallback=fallback)
     assert len(report.statuses) == len(proposed) and whole == skill
+
+
+@pytest.mark.parametrize("field", ["target", "content"])
+def test_half_a_surrogate_pair_is_refused_because_no_utf8_file_can_hold_it(field):
+    edit = Edit("replace", **{"target": "- rule one", "content": "- new", field: "bad \ud800"})
+    text, statuses, _ = run(BODY, edit, Edit("append", content="good"))
+    assert statuses == ["skipped_invalid_edit", "applied_append"]
+    text.encode("utf-8")
+
+
+def test_a_header_after_a_byte_order_mark_is_a_header():
+    text, statuses, _ = run("\ufeff" + FULL, Edit("replace", target="name: demo", content="name: other"))
+    assert (text, statuses) == ("\ufeff" + FULL, ["skipped_protected_region"])
+    assert run("\ufeff" + HEADER, Edit("append", content="x"))[0].startswith("\ufeff" + HEADER)
+
+
+def test_an_unclosed_header_with_crlf_is_read_at_once():
+    """A pattern that reads CRLF in two ways needs 2**n steps here: the test would not end."""
+    assert Skill("---\r\n" + "line\r\n" * 5_000).header is None
+    assert Skill("---\r\nname: x\r\n---\r\nbody\r\n").header is not None

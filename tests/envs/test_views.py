@@ -10,7 +10,7 @@ from skillopt.core.outcome import Missing, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.envs.views import rollout_row, write_rollout_dir
 
-ODD_IDS = ["group/item#7", "..", "a:b", "ünï", "CON.", "x" * 300, "plain-1", "a/b", "a_b"]
+ODD_IDS = ["group/item#7", "..", "a:b", "ünï", "CON.", "x" * 300, "id_map.json", "ID_MAP.json", "plain-1", "a/b", "a_b"]
 
 
 def rollout(item_id: str, *, missing: bool = False) -> Rollout:

@@ -187,4 +187,47 @@ async def test_usage_that_is_not_reported_is_unknown_and_not_zero(rig: Rig) -> N
     summary = rig.read("run", "summary.json")
     assert summary["token_summary"]["_total"]["prompt_tokens"] is None
     assert summary["cost"]["usd"] is None
-    assert "of unknown usage" in ended.out
+    assert summary["token_summary"]["_total"]["total_tokens"] is None
+    assert "calls, usage unknown" in ended.out
+
+
+async def test_an_account_that_runs_dry_in_the_sealed_test_is_said_on_the_last_line(rig: Rig) -> None:
+    """T: the run ended with exit code 0, "not measured" and no word of the provider."""
+    await rig.done("healthy")
+    spent = rig.read("healthy", "summary.json")["token_summary"]["test"]["calls"]
+    total, arrived = rig.calls, 0
+
+    def dry(body: Mapping[str, Any]) -> tuple[str, Any]:
+        nonlocal arrived
+        arrived += 1
+        if arrived > total - spent // 2:
+            words = json.dumps({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
+            raise web.HTTPTooManyRequests(text=words, content_type="application/json")
+        return answer(body)
+
+    rig.server.answer = dry
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert "You exceeded your current quota" in (ended.err + ended.out).strip().splitlines()[-1]
+    summary = rig.read("run", "summary.json")
+    assert summary["test_hard"] is None
+    assert "exceeded your current quota" in summary["stopped"]
+
+
+@pytest.mark.parametrize("stage", ["analyst", "merge"])
+async def test_the_reason_of_a_skip_is_the_true_one(rig: Rig, stage: str) -> None:
+    """T.6: replies that could not be read, and a merge that kept nothing, were called "no analyst proposed an edit"."""
+
+    def deaf(body: Mapping[str, Any]) -> tuple[str, Any]:
+        schema = json.dumps(body.get("response_format", {}))
+        if stage == "analyst" and '"patch"' in schema:
+            return "I would rather not.", None
+        if stage == "merge" and '"support_count"' in schema:
+            return json.dumps({"reasoning": "", "edits": []}), None
+        return answer(body)
+
+    rig.server.answer = deaf
+    await rig.train("run")
+    words = {"analyst": "no analyst reply could be used", "merge": "the merged patch held none"}[stage]
+    reasons = [r["reason"] for r in rig.read("run", "history.json") if r["action"] == "skip_no_patches"]
+    assert reasons and all(words in reason for reason in reasons)

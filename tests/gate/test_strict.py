@@ -157,3 +157,20 @@ def test_metric_mixes_and_clamps():
     assert Metric("hard").mean([outcome, Missing("429")]) == 1.0
     with pytest.raises(ValueError, match="hrad"):
         Metric("hrad")
+
+
+def test_repeats_of_an_item_do_not_narrow_the_interval():
+    """Five equal draws of ten items say no more about other items than one draw of each."""
+    values = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+
+    def interval(repeats: int):
+        names = [(f"i{n}", k) for n in range(10) for k in range(repeats)]
+        gate = StrictGate(
+            [Unit(n, f"{item}#{k}", 0.0, item) for n, (item, k) in enumerate(names)],
+            early=False, coverage_floor=0.95, best_score=None,
+        )  # fmt: skip
+        for item, _ in names:
+            gate.observe(values[int(item[1:])])
+        return gate.verdict().evidence.interval
+
+    assert interval(5) == interval(1) is not None

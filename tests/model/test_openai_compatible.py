@@ -355,3 +355,10 @@ def test_importing_the_model_floor_stays_light():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True)
     assert out.stdout.strip() == "[]"
+
+
+async def test_a_reply_that_echoes_the_key_is_masked_and_a_dummy_key_changes_nothing():
+    reply, _ = await complete(lambda b: good(f"your key is {SECRET}"), api_key=SECRET)
+    assert isinstance(reply, ChatReply) and reply.text == "your key is [redacted]"
+    reply, _ = await complete(lambda b: good("run ollama serve"), api_key="ollama")
+    assert isinstance(reply, ChatReply) and reply.text == "run ollama serve"
