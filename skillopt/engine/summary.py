@@ -14,7 +14,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.streams import named, shuffled
 from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing
-from skillopt.gate.interval import by_item, mean_interval, score_interval, sign_test
+from skillopt.gate.interval import mean_interval, score_interval, sign_test
+from skillopt.gate.repeats import by_item
 
 MAX_ATTRITION_GAP = 0.05
 

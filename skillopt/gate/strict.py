@@ -15,7 +15,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillopt.gate.interval import by_item, mean_interval
+from skillopt.gate.interval import mean_interval
+from skillopt.gate.repeats import by_item
 from skillopt.gate.verdict import Action, Evidence, Verdict
 
 BEST_VALUE = 1.0
