@@ -11,7 +11,6 @@ from typing import Any
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
-from skillopt.core.streams import named, shuffled
 from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
@@ -20,19 +19,13 @@ from skillopt.gate.repeats import by_item
 MAX_ATTRITION_GAP = 0.05
 
 
-def _order(rollouts: Sequence[Rollout]) -> list[Rollout]:
-    """An order that depends on item contents only, so that it cannot favour an outcome."""
-    by_content = sorted(rollouts, key=lambda r: r.item.digest)
-    return shuffled(by_content, named(0, "interval order"))
-
-
 def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict[str, Any]:
     """Hard and soft means with n, total, coverage and the 95 % interval of the hard mean; nulls with a reason."""
     score = compute_score(r.outcome for r in rollouts) if rollouts else None
     if score is None:
         return {"hard": None, "soft": None, "n": 0, "total": len(rollouts or ()), "coverage": 0.0, "interval": None,
                 "reason": why_not or "nothing could be measured"}  # fmt: skip
-    values = by_item([(r.item.id, r.scored.hard) for r in _order(rollouts or ()) if r.scored is not None])
+    values = by_item([(r.item.id, r.scored.hard) for r in rollouts or () if r.scored is not None])
     return {
         "hard": score.hard,
         "soft": score.soft,
@@ -58,7 +51,7 @@ def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) ->
     if not before or not after:
         return None
     first = {r.item.id: r.scored for r in before}
-    pairs = [(first[r.item.id], r.scored) for r in _order(after)]
+    pairs = [(first[r.item.id], r.scored) for r in after]
     both = [(a.hard, b.hard) for a, b in pairs if a is not None and b is not None]
     if len(both) < 2:
         return None

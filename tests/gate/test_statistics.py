@@ -21,6 +21,24 @@ def test_interval_is_ordered_inside_its_range_and_mirrors(differences):
     assert (mirrored_low, mirrored_high) == pytest.approx((-high, -low), abs=1e-6)
 
 
+@given(st.lists(st.sampled_from([-1.0, -0.3, 0.0, 0.25, 1.0]), min_size=2, max_size=40), st.randoms())
+@settings(max_examples=80)
+def test_order_does_not_matter_and_the_mean_lies_inside(differences, rng):
+    low, high = mean_interval(differences)
+    shuffled = list(differences)
+    rng.shuffle(shuffled)
+    assert mean_interval(shuffled) == pytest.approx((low, high))
+    assert low - 1e-9 <= sum(differences) / len(differences) <= high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [(6, 16, 0.1520, 0.6457), (0, 10, 0.0, 0.3085), (10, 10, 0.6915, 1.0), (5, 50, 0.0333, 0.2181)],
+)
+def test_right_or_wrong_scores_get_the_exact_interval(right, n, low, high):
+    assert score_interval([1.0] * right + [0.0] * (n - right)) == pytest.approx((low, high), abs=2e-4)
+
+
 def test_equal_differences_do_not_collapse_to_a_point():
     low, high = mean_interval([0.0] * 20)
     assert low < -0.05 and high > 0.05
@@ -35,9 +53,10 @@ def test_one_difference_has_no_interval():
         score_interval([1.0])
 
 
-def test_two_observations_say_almost_nothing():
-    low, high = mean_interval([1.0, 1.0])
-    assert low < 0 and high == pytest.approx(1.0)
+def test_few_observations_claim_nothing():
+    for n in range(2, 7):
+        low, high = mean_interval([1.0] * n)
+        assert low < 0 and high == pytest.approx(1.0), f"{n} wins of {n} are no proof"
 
 
 @pytest.mark.parametrize(("win", "loss", "n"), [(0.3, 0.1, 30), (0.1, 0.1, 40), (0.5, 0.0, 20)])
