@@ -55,6 +55,10 @@ class BudgetExceeded(StopRun):
         self.kind, self.value, self.limit, self.source = kind, value, limit, source
 
 
+class PatienceOver(StopRun):
+    """The configured number of steps in a row brought no accepted candidate: an end that was asked for."""
+
+
 class CircuitOpen(StopRun):
     """Many identical failures in a row: the provider is down or misconfigured. Holds the provider's own words."""
 

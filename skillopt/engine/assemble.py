@@ -16,7 +16,7 @@ import yaml
 
 from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
 from skillopt.config.roles import RoleSettings, role_settings
-from skillopt.core.errors import DataError, ModelError, RunDirError, StopRun
+from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.skill import Skill
@@ -70,6 +70,15 @@ def load_env(config: Config, out_root: Path | None = None) -> tuple[Env, Splits]
     return env, env.load()
 
 
+def check_train_size(config: Config, splits: Splits) -> None:
+    """A given `train.train_size` must be what the data hold before `limit`. Raises `ConfigError` naming both."""
+    given, loaded = config.train.train_size, splits.train_total or len(splits.train)
+    if given and given != loaded:
+        raise ConfigError(
+            f"train.train_size={given}, but the data hold {loaded} training items", hint="correct it, or leave it at 0"
+        )
+
+
 def load_initial(config: Config) -> Skill:
     """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
     name = config.env.skill_init
@@ -106,6 +115,8 @@ async def open_session(
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
     config = resolved.config
     env, splits = load_env(config)
+    if need == "train":
+        check_train_size(config, splits)
     initial = load_initial(config) if need == "train" else Skill("")
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
@@ -169,13 +180,15 @@ def check_fingerprint(
         "environment": env.version,
     }
     before = journal.get_meta("fingerprint")
-    if before is not None:
+    if before is not None and journal.count("chat"):  # a run that has not paid for an answer yet binds nobody
         changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
         changed += [
             f"{name}: {before.get(name)} -> {now[name]}"
-            for name in ("data", "initial_skill", "environment")
+            for name in ("initial_skill", "environment")
             if before.get(name) != now[name]
         ]
+        was: dict[str, str] = before.get("data") or {}
+        changed += [f"data: other {name} items" for name, value in now["data"].items() if was.get(name) != value]
         if changed and not allow:
             raise RunDirError(
                 f"this directory holds a run with another configuration ({'; '.join(changed)})",

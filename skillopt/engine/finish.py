@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.core.aio import gather_all
-from skillopt.core.errors import StopRun
+from skillopt.core.errors import BudgetExceeded, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.bill import write_logs
@@ -32,30 +32,45 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run comes to. `stopped` says why it ended before its last step, None when it did not."""
+    """What a run comes to. `stopped` says why it ended early, None when it did not; `stopped_by` is then `patience`,
+    `budget` (both were asked for) or `fault`."""
 
     summary: Mapping[str, Any]
     best_skill_path: Path
     stopped: str | None
+    stopped_by: str | None = None
+
+
+def kind_of(stop: StopRun | None) -> str | None:
+    """Who stopped a run."""
+    if stop is None:
+        return None
+    return "patience" if isinstance(stop, PatienceOver) else "budget" if isinstance(stop, BudgetExceeded) else "fault"
 
 
 async def finish(
-    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: str | None, test: bool = True
+    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: StopRun | None, test: bool = True
 ) -> RunResult:
     """Promote the current skill if it measured better, run the sealed test, write summary and report.
 
     `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
     """
     await final_selection(session, standing)
-    tests, why_not = await sealed_test(session, standing, tally) if test else ({}, stopped or "the run did not start")
-    if test and not tests and session.config.evaluation.eval_test:
-        stopped = stopped or why_not  # a run that could not be tested did not end in full: the last line says so
+    tests: dict[str, list[Rollout]] = {}
+    why_not = str(stopped) if stopped else ""
+    if test:
+        tests, why_not, lost = await sealed_test(session, standing, tally)
+        stopped = stopped or lost  # a run that could not be tested did not end in full: the last line says so
     for record in standing.history:
         _add(tally, record["tokens"])
-    summary = build_summary(session, standing, total_steps, tally, tests, stopped=stopped, why_not=why_not)
+    summary = build_summary(
+        session, standing, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
+    )
     await asyncio.to_thread(_write, session, standing, summary)
     session.emit("run.end", summary=summary)
-    return RunResult(summary, session.run_dir.root / "best_skill.md", stopped)
+    return RunResult(
+        summary, session.run_dir.root / "best_skill.md", str(stopped) if stopped else None, kind_of(stopped)
+    )
 
 
 async def final_selection(session: Session, standing: Standing) -> None:
@@ -69,10 +84,15 @@ async def final_selection(session: Session, standing: Standing) -> None:
     await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(current.rollouts))
 
 
-async def sealed_test(session: Session, standing: Standing, tally: Tally) -> tuple[dict[str, list[Rollout]], str]:
-    """Roll out initial, best and final skill on the test split, side by side, each text once."""
+async def sealed_test(
+    session: Session, standing: Standing, tally: Tally
+) -> tuple[dict[str, list[Rollout]], str, StopRun | None]:
+    """Roll out initial, best and final skill on the test split, side by side, each text once.
+
+    Returns the rollouts by directory, why there are none, and the fault that prevented them.
+    """
     if not session.config.evaluation.eval_test:
-        return {}, "the test was switched off (evaluation.eval_test)"
+        return {}, "the test was switched off (evaluation.eval_test)", None
     names = {"test_eval_baseline": session.initial, "test_eval": standing.best.skill,
              "test_eval_final": standing.current.skill}  # fmt: skip
     texts: dict[str, Skill] = {skill.hash: skill for skill in names.values()}
@@ -81,7 +101,7 @@ async def sealed_test(session: Session, standing: Standing, tally: Tally) -> tup
         with session.timings.measure(None, "test"):
             done = await gather_all([measure(session, s, session.test, stage="test") for s in texts.values()])
     except StopRun as error:
-        return {}, f"the sealed test could not be measured: {error}"
+        return {}, f"the sealed test could not be measured: {error}", error
     by_hash = dict(zip(texts, done, strict=True))
     for rollouts in done:
         count_rollouts(tally, "test", rollouts)
@@ -89,7 +109,7 @@ async def sealed_test(session: Session, standing: Standing, tally: Tally) -> tup
     for name, rollouts in results.items():
         if name != "test_eval_final" or standing.current.skill != standing.best.skill:
             await asyncio.to_thread(_write_test, session.run_dir.root / name, rollouts)
-    return results, ""
+    return results, "", None
 
 
 def _write_test(path: Path, rollouts: Sequence[Rollout]) -> None:
@@ -139,7 +159,8 @@ def build_summary(
     best, current = standing.best.score, standing.current.score
     scores = {name: split_summary(tests.get(name), why_not) for name in
               ("test_eval_baseline", "test_eval", "test_eval_final")}  # fmt: skip
-    comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval"))
+    changed = standing.best.skill != session.initial
+    comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
     total = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
     totals = Tally(stages={"_total": dict[str, "int | None"](total)})
     for row in tally.stages.values():

@@ -273,8 +273,10 @@ def _cost(summary: Record) -> str:
     usd = "unknown" if cost.get("usd") is None else f"${float(cost['usd']):.4f}"
     models: Mapping[str, Any] = summary.get("models") or {}
     who = "".join(f" {role.capitalize()}: {model}." for role, model in models.items())
-    note = f"Money at list prices: {usd}.{who} Counted are the calls that the result rests on; the whole bill is in "
-    note += "`logs/ledger.json`."
+    note = (
+        f"Money at list prices: {usd}.{who} Counted are the answers that the result rests on, each as often as it was "
+        "used; what was paid, once an answer and with work done ahead, is in `logs/ledger.json`."
+    )
     return "## Cost\n\n" + _table(["stage", "calls", "prompt tokens", "completion tokens"], rows) + f"\n\n{note}"
 
 

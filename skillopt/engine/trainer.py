@@ -8,16 +8,16 @@ still ends in order, with its best skill and, where calls are left, its sealed t
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from skillopt.core.errors import ConfigError, FatalModelError, StopRun
+from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.engine.ahead import Ahead
+from skillopt.engine.assemble import check_train_size
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
@@ -25,6 +25,7 @@ from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.measure import measure
 from skillopt.engine.records import step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
+from skillopt.engine.set_aside import set_aside_for_test
 from skillopt.engine.standing import Measured, Standing
 from skillopt.engine.step import StepWork, Upcoming, run_step
 from skillopt.envs.views import write_rollout_dir
@@ -33,9 +34,6 @@ from skillopt.optimizer.context import Tally
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.schedule import unrounded
 from skillopt.store.journal import Recorded
-
-SET_ASIDE_MARGIN = 1.15
-"""The sealed test may need somewhat more tokens than the baseline's items did."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,7 @@ class Length:
 def run_length(session: Session) -> Length:
     """Steps of the run; checks a given `train_size` against the data. Raises `ConfigError` naming both."""
     train = session.config.train
-    loaded = session.splits.train_total or len(session.splits.train)
-    if train.train_size and train.train_size != loaded:
-        raise ConfigError(
-            f"train.train_size={train.train_size}, but the data hold {loaded} training items",
-            hint="correct it, or leave it at 0",
-        )
+    check_train_size(session.config, session.splits)
     per_epoch = steps_per_epoch(len(session.splits.train), train.batch_size, train.accumulation)
     return Length(train.num_epochs, per_epoch, train.accumulation)
 
@@ -96,8 +89,7 @@ async def train(session: Session) -> RunResult:
     except StopRun as error:
         session.emit("notice", text=f"stopping: {error}")
         standing = unmeasured(session, str(error))
-        return await finish(session, standing, length.total_steps, tally, stopped=str(error), test=False)
-    set_aside_for_test(session, standing)
+        return await finish(session, standing, length.total_steps, tally, stopped=error, test=False)
     stopped: StopRun | None = None
     try:
         await run_epochs(session, standing, length)
@@ -108,7 +100,7 @@ async def train(session: Session) -> RunResult:
     if isinstance(stopped, FatalModelError):
         write_state(session, standing)
         raise stopped
-    return await finish(session, standing, length.total_steps, tally, stopped=str(stopped) if stopped else None)
+    return await finish(session, standing, length.total_steps, tally, stopped=stopped)
 
 
 async def baseline(session: Session, tally: Tally) -> Standing:
@@ -145,19 +137,6 @@ def unmeasured(session: Session, reason: str) -> Standing:
     return Standing(initial=measured, current=measured, best=measured)
 
 
-def set_aside_for_test(session: Session, standing: Standing) -> None:
-    """Keep what the sealed test will cost out of the reach of training, measured by what the baseline cost."""
-    limits = session.budget.limits
-    if not session.config.evaluation.eval_test or not limits.any_spend:
-        return
-    rollouts = standing.current.rollouts
-    tokens = [r.tokens.get(name) for r in rollouts for name in ("prompt_tokens", "completion_tokens")]
-    per_item = sum(t or 0 for t in tokens) / len(rollouts)
-    calls = 2 * len(session.test)
-    usd_total = session.budget.used.usd / max(1, session.budget.used.calls) * calls
-    session.budget.set_aside(Spend(calls, math.ceil(per_item * calls * SET_ASIDE_MARGIN), usd_total * SET_ASIDE_MARGIN))
-
-
 async def run_epochs(session: Session, standing: Standing, length: Length) -> None:
     """All steps. The step buffer is emptied at each epoch start. Raises `StopRun` to end the run in order."""
     todo = list(plans(session, length))
@@ -169,6 +148,7 @@ async def run_epochs(session: Session, standing: Standing, length: Length) -> No
             if plan.step_in_epoch == 0:
                 standing.buffer.clear()
                 session.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
+            set_aside_for_test(session, standing)
             upcoming = upcoming_step(session, standing, todo[n + 1], length) if n + 1 < len(todo) else None
             total = schedule_total(session, plan, length)
             work = await run_step(session, plan, standing, total_steps=total, ahead=ahead, upcoming=upcoming)
@@ -180,7 +160,7 @@ async def run_epochs(session: Session, standing: Standing, length: Length) -> No
             idle = 0 if accepted else idle + 1
             patience = session.config.budget.patience
             if patience and idle >= patience:
-                raise StopRun(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
+                raise PatienceOver(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
     finally:
         await ahead.cancel()
         await views.written()

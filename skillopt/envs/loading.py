@@ -95,7 +95,9 @@ def item_files(directory: Path) -> list[Path]:
     return sorted(files, key=lambda p: (ITEM_SUFFIXES.index(p.suffix.lower()), p.name))
 
 
-_SHAPES = "items are a JSON array, JSONL, CSV, an object with 'data', or an object of items"
+_SHAPES = (
+    "items are a JSON array, JSONL, CSV, an object that holds one list of them (such as 'data'), or an object of items"
+)
 
 
 def parse_json(text: str) -> Any:
@@ -125,8 +127,11 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
         raise DataError(f"{path}: not valid JSON: {error}", hint=_SHAPES) from error
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value)
+        lists = [name for name, inner in value.items() if _is_items(inner)]
         if "data" in value and isinstance(value["data"], list):
             value = cast("list[Any]", value["data"])
+        elif len(lists) == 1:  # published sets wrap their items: {"canary": …, "examples": […]}
+            value = cast("list[Any]", value[lists[0]])
         else:
             yield from _named_rows(path, value)
             return
@@ -134,6 +139,11 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
         raise DataError(f"{path}: holds {type(value).__name__}, not items", hint=_SHAPES)
     for index, entry in enumerate(cast("list[Any]", value), start=1):
         yield _row(entry, f"{path}, item {index}")
+
+
+def _is_items(value: Any) -> bool:
+    entries = cast("list[Any]", value) if isinstance(value, list) else []
+    return bool(entries) and all(isinstance(entry, dict) for entry in entries)
 
 
 def _named_rows(path: Path, value: dict[str, Any]) -> Iterator[Row]:

@@ -217,3 +217,10 @@ def test_real_searchqa_shaped_files_load() -> None:
     file = shared("qa_hotpotqa/searchqa_format_items.json")
     splits = load_splits(Config(data_path=str(file)), SOURCE)
     assert [len(splits.named(s)) for s in SPLITS] == [20, 10, 70]
+
+
+def test_a_published_wrapper_around_one_list_is_read(tmp_path):
+    from skillopt.envs.loading import read_rows
+
+    path = write(tmp_path / "task.json", {"canary": "do not train", "examples": [{"input": "1+1", "target": "2"}]})
+    assert [row.data for row in read_rows(path)] == [{"input": "1+1", "target": "2"}]
