@@ -106,7 +106,7 @@ class Client:
         if self.reasoning_effort and not request.reasoning_effort:
             request = replace(request, reasoning_effort=self.reasoning_effort)
         key = self.key(request)
-        label = f"a {request.stage} call of the {self.role}"
+        label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, _Call(self, request, key).run, label=label)
         return reply_from_json(entry.value)
 

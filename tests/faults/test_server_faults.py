@@ -231,3 +231,15 @@ async def test_the_reason_of_a_skip_is_the_true_one(rig: Rig, stage: str) -> Non
     words = {"analyst": "no analyst reply could be used", "merge": "the merged patch held none"}[stage]
     reasons = [r["reason"] for r in rig.read("run", "history.json") if r["action"] == "skip_no_patches"]
     assert reasons and all(words in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("cap", [25_000, 40_000])
+async def test_a_run_that_ends_by_its_token_budget_still_measures_its_test(rig: Rig, cap: int) -> None:
+    """J.5: what was kept for the test covered its answers, but not the room that the last calls must reserve."""
+    rig.config(budget__max_tokens=cap, model__openai_compatible_max_tokens=8_000)
+    await rig.train("run")
+    summary = rig.read("run", "summary.json")
+    assert "budget reached" in summary["stopped"]
+    assert summary["test"]["n"] == summary["test"]["total"] > 0
+    used = rig.read("run", "logs/ledger.json")["calls"]
+    assert sum(row["prompt_tokens"] + row["completion_tokens"] for row in used) <= cap
