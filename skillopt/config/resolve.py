@@ -77,6 +77,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     for role in ROLES:
         notices += _fill_model(role, values, origins, merged)
     _tell_backend(values, origins)
+    notices += _imply_split_mode(values, origins)
     given = {path for path in values if path in merged or not table[path].declared}
     config = _build(table, values, origins, given, env_schemas.get(name, NoSettings))
     return Resolved(config, origins, tuple(dict.fromkeys(notices)))
@@ -146,6 +147,18 @@ def _tell_backend(values: dict[str, Any], origins: dict[str, Origin]) -> None:
     if values["model.backend"] != optimizer or optimizer != target:
         values["model.backend"] = optimizer if optimizer == target else ""
         origins["model.backend"] = Origin("default", "from the roles")
+
+
+def _imply_split_mode(values: dict[str, Any], origins: dict[str, Origin]) -> list[str]:
+    """Data named by a higher layer than the mode say which mode is meant: `--split_dir X` is not ignored by a file that
+    cuts by ratio."""
+    for path, mode in (("env.split_dir", "split_dir"), ("env.data_path", "ratio")):
+        above = _RANK[origins[path].kind] > _RANK[origins["env.split_mode"].kind]
+        if values[path] and above and values["env.split_mode"] != mode:
+            origins["env.split_mode"] = Origin(origins[path].kind, f"implied by {path}")
+            values["env.split_mode"] = mode
+            return [f"env.split_mode is {mode}, because {path} is given ({origins[path]})"]
+    return []
 
 
 def _fill_model(

@@ -154,3 +154,12 @@ def test_env_name_and_the_section_env_coexist(load: Load) -> None:
     assert resolved.config.env_settings.context_chars == 9  # type: ignore[attr-defined]
     assert load("env: plain\nworkers: 3\ntrain: {seed: 1}", env=None).config.env.workers == 3
     assert load({"env": {"workers": 5}}, ["--env", "plain"]).config.env.workers == 5
+
+
+def test_data_named_on_the_command_line_say_which_split_mode_is_meant(load: Load) -> None:
+    content = {"env": {"split_mode": "ratio", "data_path": "all.json"}}
+    resolved = load(content, ["--split_dir", "ready"])
+    assert (resolved.config.env.split_mode, resolved.config.env.split_dir) == ("split_dir", "ready")
+    assert any("env.split_mode is split_dir" in notice for notice in resolved.notices)
+    both = load(content, ["--split_dir", "ready", "--split_mode", "ratio"])
+    assert both.config.env.split_mode == "ratio"
