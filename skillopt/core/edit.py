@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OPS = ("append", "insert_after", "replace", "delete")
+_UNUSED = {"append": ("target",), "insert_after": (), "replace": (), "delete": ("content",)}
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,14 @@ class Edit:
         """Read one edit of a model's reply. A schema violation (null, wrong type) makes only this one `invalid`."""
         if not isinstance(raw, Mapping):
             return cls(op="", invalid=f"an edit must be an object, got {type(raw).__name__}", source_type=source_type)
+        op = raw.get("op")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        # A strict JSON schema makes a model write every field: null where the operation has no use for it.
+        unused = _UNUSED.get(op, ("target", "content")) if isinstance(op, str) else ()
         values: Mapping[str, Any] = {str(k): v for k, v in raw.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         problems = [
             f"{key} must be text, got {type(values[key]).__name__}"
             for key in ("op", "target", "content")
-            if key in values
-            and not isinstance(values[key], str)
-            and not (key == "target" and values[key] is None and values.get("op") == "append")
+            if key in values and not isinstance(values[key], str) and not (values[key] is None and key in unused)
         ]
         if "op" not in values:
             problems.append("op is missing")

@@ -290,3 +290,21 @@ def test_an_unclosed_header_with_crlf_is_read_at_once():
     """A pattern that reads CRLF in two ways needs 2**n steps here: the test would not end."""
     assert Skill("---\r\n" + "line\r\n" * 5_000).header is None
     assert Skill("---\r\nname: x\r\n---\r\nbody\r\n").header is not None
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        ({"op": "delete", "target": "- rule one", "content": None}, "applied_delete"),
+        ({"op": "append", "target": None, "content": "x"}, "applied_append"),
+        ({"op": "nuke", "target": None, "content": None}, "skipped_unknown_op"),
+        ({"op": "delete", "target": None, "content": None}, "skipped_invalid_edit"),
+        ({"op": "replace", "target": "- rule one", "content": None}, "skipped_invalid_edit"),
+        ({"op": "insert_after", "target": None, "content": "x"}, "skipped_invalid_edit"),
+        ({"op": None, "target": None, "content": None}, "skipped_invalid_edit"),
+        ({"op": "delete", "target": "- rule one", "content": 5}, "skipped_invalid_edit"),
+    ],
+)
+def test_null_in_a_field_that_the_operation_does_not_use_is_no_violation(raw, status):
+    """Strict JSON schemas require every field: a model that deletes must write `content: null`."""
+    assert run(BODY, Edit.from_json(raw))[1] == [status]
