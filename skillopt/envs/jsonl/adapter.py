@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from skillopt.core.errors import ConfigError
@@ -19,6 +20,7 @@ from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
 from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
+from skillopt.envs.scorers.function import Function
 from skillopt.envs.splits import load_splits
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
@@ -32,6 +34,8 @@ class JsonlEnv:
     def __init__(self, config: EnvConfig, settings: JsonlSettings) -> None:
         self._config = config
         self._settings = settings
+        scorer = settings.scorer
+        self._scorer = scorer.looking_beside(Path(config.data_path)) if isinstance(scorer, Function) else scorer
         self._user = Template(settings.prompt_template, name="env.prompt_template")
         if settings.answer_field in self._user.variables:
             raise ConfigError(
@@ -50,7 +54,7 @@ class JsonlEnv:
     def version(self) -> str:
         options = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note"})
         templates = [self._system.digest, self._review.digest, self._config.max_turns]
-        return digest([options, self._settings.scorer.identity(), templates])[:16]
+        return digest([options, self._scorer.identity(), templates])[:16]
 
     @property
     def sampling(self) -> Sampling:
@@ -82,7 +86,7 @@ class JsonlEnv:
 
     def score(self, item: Item, text: str) -> Scored:
         answer = extract_answer(text, self._settings.answer_format)
-        return self._settings.scorer.score(answer, item=item, gold=self._gold(item))
+        return self._scorer.score(answer, item=item, gold=self._gold(item))
 
     def task_text(self, item: Item) -> str:
         shown = {name: value for name, value in item.data.items() if name != self._settings.answer_field}
@@ -101,7 +105,7 @@ class JsonlEnv:
 
     def _check(self, item: Item) -> None:
         self.task_text(item)
-        self._settings.scorer.check(item, self._gold(item))
+        self._scorer.check(item, self._gold(item))
 
     def _render_system(self, skill_text: str) -> Message:
         settings = self._settings

@@ -1,4 +1,5 @@
-"""A scorer of your own: `module:function`, found in the project directory first, then among installed modules.
+"""A scorer of your own: `module:function`, found in the project directory first, then beside the items, then among
+installed modules.
 
 Signature `(answer: str, item: dict) -> float | bool | {"hard": …, "soft": …, "fail_reason": …}`. Its result is
 checked at the boundary; an exception inside it stops the run with the item's id, because a crash of the scorer is not
@@ -10,13 +11,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import text_digest
@@ -33,13 +34,20 @@ class Function(Scorer):
     name: Literal["callable"] = "callable"
     function: str = Field(description="`module:function`, for example `my_scorer:score`.")
     directory: str = Field(default=".", description="Project directory that is searched before installed modules.")
+    _beside: tuple[Path, ...] = PrivateAttr(default=())
+
+    def looking_beside(self, path: Path) -> Function:
+        """The same scorer, whose module may also lie in the directory of the item file, or in the one above it."""
+        copy = self.model_copy()
+        copy._beside = (path.parent, path.parent.parent) if path.is_file() else (path, path.parent)
+        return copy
 
     @field_validator("function")
     @classmethod
     def _has_two_parts(cls, value: str) -> str:
         module, _, name = value.partition(":")
         if not all(part.isidentifier() for part in module.split(".")) or not name.isidentifier():
-            raise ValueError("must be written module:function")
+            raise ValueError("a scorer of your own is written {name: callable, function: module:function}")
         return value
 
     @cached_property
@@ -47,17 +55,22 @@ class Function(Scorer):
         """The function. Raises `ConfigError` naming what was not found."""
         module_name, _, name = self.function.partition(":")
         try:
-            with _searched_first(Path(self.directory).resolve()):
+            with _searched_first(self._searched()):
                 module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"scorer function {self.function!r}: no module {error.name!r}",
-                hint=f"put {module_name}.py into {Path(self.directory).resolve()} or install it",
+                hint=f"put {module_name}.py into {self._searched()[0]}, where the command runs, or install it"
+                if self.directory == "."
+                else f"put {module_name}.py into {self._searched()[0]} or install it",
             ) from error
         found = getattr(module, name, None)
         if not callable(found):
             raise ConfigError(f"scorer function {self.function!r}: the module has no function {name!r}")
         return found
+
+    def _searched(self) -> list[Path]:
+        return list(dict.fromkeys(path.resolve() for path in (Path(self.directory), *self._beside)))
 
     def check(self, item: Item, gold: Gold) -> None:
         _ = self.loaded
@@ -94,12 +107,13 @@ class Function(Scorer):
 
 
 @contextmanager
-def _searched_first(directory: Path) -> Generator[None, None, None]:
-    """Import with `directory` in front, and leave the search path as it was."""
-    entry = str(directory)
-    sys.path.insert(0, entry)
+def _searched_first(directories: Sequence[Path]) -> Generator[None, None, None]:
+    """Import with `directories` in front, and leave the search path as it was."""
+    entries = [str(directory) for directory in directories]
+    sys.path[:0] = entries
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        sys.path.remove(entry)
+        for entry in entries:
+            sys.path.remove(entry)

@@ -15,7 +15,7 @@ from pydantic import Field
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
-from skillopt.envs.scorers.base import Gold, Scorer, verdict
+from skillopt.envs.scorers.base import Gold, Scorer, shorten, verdict
 
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?[$€£¥]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d{1,3})?(?![\d])"
@@ -43,10 +43,13 @@ class Numeric(Scorer):
     def check(self, item: Item, gold: Gold) -> None:
         super().check(item, gold)
         for text in gold.texts:
-            if len(numbers_in(text)) != 1:
+            found = numbers_in(text)
+            if len(found) != 1:
+                last = f" (here {found[-1]})" if found and "####" in text else ""
                 raise DataError(
-                    f"item {item.id!r}: the gold answer {text!r} is not one number",
-                    hint="the numeric scorer needs a number in every item",
+                    f"item {item.id!r}: the gold answer {shorten(text)!r} is not one number",
+                    hint=f"numeric needs the bare result in every item{last}; put it into a field of its own "
+                    "(env.answer_field) or judge with module:function (docs/your-own-tasks.md)",
                 )
 
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
