@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillopt.gate.power import DISCORDANT
+
 VERDICTS = {
     "accept_new_best": "✓ ACCEPT (new best)",
     "accept": "✓ ACCEPT",
@@ -77,3 +79,13 @@ def verdict(action: str) -> str:
 def plural(count: int, word: str) -> str:
     """`1 edit`, `2 edits`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def detects(gain: float) -> str:
+    """What a split can show: its smallest detectable gain (0 to 1), with the assumptions that the figure rests on."""
+    if gain >= 1:
+        return "detects no gain at all"
+    return (
+        f"detects gains of {100 * gain:.0f} points or more (80 % power, 5 % two-sided test, if {percent(DISCORDANT)} "
+        "of the items change)"
+    )
