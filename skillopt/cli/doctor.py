@@ -11,7 +11,7 @@ import typer
 
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.setup import AllowChange, DryRun, Replay, Yes, resolve_arguments
+from skillopt.cli.setup import DryRun, resolve_arguments
 from skillopt.config import Config, render_dry_run
 from skillopt.core.errors import SkillOptError
 from skillopt.engine.doctor import Check, check_data, check_machine, check_model_file, check_roles
@@ -23,13 +23,12 @@ def doctor(
     context: typer.Context,
     config: Annotated[Path | None, typer.Option("--config", help="Also check this configuration.")] = None,
     dry_run: DryRun = False,
-    replay: Replay = False,
-    allow_config_change: AllowChange = False,
-    yes: Yes = False,
+    no_calls: Annotated[
+        bool, typer.Option("--no-calls", "--no_calls", help="Leave the calls to the models out.")
+    ] = False,
 ) -> None:
     """Check the machine and a configuration: data, model file, disk, and one small call to each role's model."""
-    del allow_config_change, yes
-    faults.run(lambda: _doctor(config, context.args, calls=not replay, dry_run=dry_run))
+    faults.run(lambda: _doctor(config, context.args, calls=not no_calls, dry_run=dry_run))
 
 
 def _doctor(path: Path | None, leftovers: list[str], *, calls: bool, dry_run: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,18 +12,9 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import (
-    AllowChange,
-    ConfigOption,
-    DryRun,
-    Replay,
-    Yes,
-    check_overwritten,
-    eval_directory,
-    resolve_arguments,
-)
-from skillopt.cli.show import show_eval
-from skillopt.cli.train import show_logs
+from skillopt.cli.place import EVALUATION, eval_place, evaluation_identity
+from skillopt.cli.setup import ConfigOption, DryRun, Replay, resolve_arguments
+from skillopt.cli.show import show_eval, show_eval_bill
 from skillopt.config import Resolved, render_dry_run
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
@@ -41,11 +33,8 @@ def evaluate(
     ] = "all",
     dry_run: DryRun = False,
     replay: Replay = False,
-    allow_config_change: AllowChange = False,
-    yes: Yes = False,
 ) -> None:
-    """Evaluate a skill: a table for each split, with intervals, and eval_summary.json."""
-    del allow_config_change, yes
+    """Evaluate a skill: a table for each split, with intervals, and eval_summary.json; again to continue."""
     faults.run(lambda: _evaluate(config, context.args, skill, split, replay=replay, dry_run=dry_run))
 
 
@@ -60,24 +49,34 @@ def _evaluate(config: Path, leftovers: list[str], path: Path, split: str, *, rep
     skill = read_skill(path)
     if replay and not resolved.config.env.out_root:
         raise ConfigError("--replay needs env.out_root, the directory of the recorded evaluation")
-    out_root = eval_directory(resolved.config)
-    check_overwritten(out_root, skill)
-    for text in resolved.notices:
+    identity = evaluation_identity(resolved.config, skill, names)
+    place = eval_place(resolved.config, identity, skill)
+    for text in [*resolved.notices, *([place.remark] if place.remark else [])]:
         screen.line(f"note: {text}")
     screen.line(f"Skill: {path} ({skill.hash})")
     screen.line(f"Target: {resolved.config.model.target} via {resolved.config.model.target_backend}")
+    out_root = place.claim()
     events = Events()
+    begun = time.monotonic()
     with Display(screen, workers=resolved.config.env.workers) as display:
         events.add(display)
-        summary = asyncio.run(_run(resolved, out_root, events, skill, names, replay=replay))
+        summary = asyncio.run(_run(resolved, out_root, events, skill, names, identity, replay=replay))
     show_eval(screen, summary)
-    show_logs(screen, out_root, None)
+    show_eval_bill(screen, summary, time.monotonic() - begun)
     screen.line(f"Results: {out_root / 'eval_summary.json'}")
     return faults.DONE
 
 
 async def _run(
-    resolved: Resolved, out_root: Path, events: Events, skill: Skill, names: tuple[str, ...], *, replay: bool
+    resolved: Resolved,
+    out_root: Path,
+    events: Events,
+    skill: Skill,
+    names: tuple[str, ...],
+    identity: str,
+    *,
+    replay: bool,
 ) -> dict[str, Any]:
     async with open_session(resolved, out_root=out_root, emit=events, need="eval", replay=replay) as session:
+        session.journal.set_meta(EVALUATION, identity)
         return await evaluate_session(session, skill, names)

@@ -1,7 +1,7 @@
 """From an exception to one line and an exit code.
 
-0 done, 1 the run was stopped (budget, dead endpoint), 2 something the user can correct, 130 interrupted. A traceback is
-shown for our own faults only.
+0 done (also when patience or a budget ended the run), 1 stopped by a fault (dead endpoint), 2 something the user can
+correct, 130 interrupted. A traceback is shown for our own faults only.
 """
 
 from __future__ import annotations

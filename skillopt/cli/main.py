@@ -70,10 +70,12 @@ def invoke(arguments: list[str], name: str = "skillopt") -> int:
 
 
 def _usage(error: BaseException, name: str) -> int:
-    """One line for a misspelt command or option; nothing where the help was shown instead."""
+    """One line for a misspelt command or option; the help where no command was given."""
     worded: Callable[[], str] | None = getattr(error, "format_message", None)
     message = worded() if worded is not None else str(error)
-    if message and type(error).__name__ != "NoArgsIsHelpError":
+    if type(error).__name__ == "NoArgsIsHelpError":
+        Screen().line(message)
+    elif message:
         Screen(sys.stderr).line(f"error: {' '.join(message.split())} (see {name} --help)")
     return faults.USER
 

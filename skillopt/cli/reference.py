@@ -80,7 +80,11 @@ def commands() -> str:
     parts = [
         "# Commands",
         _GENERATED,
-        "Exit codes: 0 done, 1 stopped (budget, dead endpoint), 2 something you can correct, 130 interrupted.",
+        "Exit codes: 0 done (also when patience or a budget of the configuration ended the run), 1 stopped by a fault "
+        "(dead endpoint), 2 something you can correct, 130 interrupted.",
+        "`skillopt train` asks before it spends money, and the answer is No unless you type `y`. Without a terminal "
+        "(a pipe, CI) it says so and starts without asking; `--yes` skips the question; `budget.max_usd` is the limit "
+        "that always holds.",
     ]
     group: Any = get_command(app)
     for name, command in sorted(group.commands.items()):

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import duration, interval, number, percent, plural, scored, thousands, usd
+from skillopt.cli.wording import detects, duration, interval, number, percent, plural, scored, thousands, usd
 from skillopt.engine.plan import Plan
 from skillopt.engine.report import alarms, why_nothing
 from skillopt.engine.workload import Range
@@ -62,15 +62,9 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         ("selection", sizes.selection, plan.selection_gain),
         ("test", sizes.test, plan.test_gain),
     ):
-        screen.line(f"The {name} split ({size} items) {_detects(gain)}")
+        screen.line(f"The {name} split ({plural(size, 'item')}) {detects(gain)}")
     for text in plan.warnings:
         screen.line(f"warning: {text}")
-
-
-def _detects(gain: float) -> str:
-    if gain >= 1:
-        return "detects no gain at all"
-    return f"detects gains of {100 * gain:.0f} points or more (80 % power)"
 
 
 def show_result(screen: Screen, summary: Record, history: Sequence[Record], best_path: str) -> None:
@@ -105,16 +99,13 @@ def show_result(screen: Screen, summary: Record, history: Sequence[Record], best
 _COUNTS = (("accepts", "accepted"), ("rejects", "rejected"), ("undecided", "undecided"), ("skips", "skipped"))
 
 
-def show_bill(screen: Screen, ledger: Sequence[Record], seconds: float | None, plan: Plan | None) -> None:
+def show_bill(screen: Screen, ledger: Sequence[Record], seconds: float | None, plan: Plan) -> None:
     """What was spent, by role, beside what the plan said."""
     roles = sorted({(str(r["role"]), str(r["model"])) for r in ledger})
     for role, model in roles:
         rows = [r for r in ledger if (r["role"], r["model"]) == (role, model)]
         screen.line(f"{role.capitalize() or 'Calls'} ({model}): {_spent(rows)}")
     calls = sum(int(r["calls"]) for r in ledger)
-    if plan is None:
-        screen.line(f"Cost: {_spent(ledger)}, {duration(seconds)}")
-        return
     screen.line(
         f"Forecast and actual: calls {_span(plan.calls)} / {calls:,}, tokens {_span(plan.tokens)} / {_tokens(ledger)}, "
         f"money {_money(plan.usd)} / {usd(_usd(ledger))}, time {_time(plan.seconds)} / {duration(seconds)}"
@@ -159,3 +150,13 @@ def show_eval(screen: Screen, summary: Record) -> None:
             if kind != "overall":
                 table.add_row("", kind, number(part["hard_acc"]), "", "", str(part["total"]), "")
     screen.show(table)
+
+
+def show_eval_bill(screen: Screen, summary: Record, seconds: float) -> None:
+    """What this evaluation's answers took, whatever else its directory holds."""
+    stages: list[Record] = list(summary["tokens"].values())
+    calls = sum(int(row["calls"]) for row in stages)
+    counts: list[int | None] = [row[name] for row in stages for name in ("prompt_tokens", "completion_tokens")]
+    known = [count for count in counts if count is not None]
+    used = f"{thousands(sum(known))} tokens" if len(known) == len(counts) else "usage unknown"
+    screen.line(f"Cost: {plural(calls, 'call')}, {used}, {usd(summary['cost'])}, {duration(seconds)}")

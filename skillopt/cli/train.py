@@ -14,6 +14,7 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
+from skillopt.cli.place import Place, train_place
 from skillopt.cli.setup import (
     AllowChange,
     ConfigOption,
@@ -25,7 +26,6 @@ from skillopt.cli.setup import (
     plan_of,
     refuse,
     resolve_arguments,
-    run_directory,
 )
 from skillopt.cli.show import show_bill, show_plan, show_result
 from skillopt.cli.train_log import TrainLog
@@ -52,17 +52,9 @@ def train(
     faults.run(lambda: _train(config, context.args, asked, dry_run=dry_run))
 
 
-def plan(
-    context: typer.Context,
-    config: ConfigOption,
-    dry_run: DryRun = False,
-    replay: Replay = False,
-    allow_config_change: AllowChange = False,
-    yes: Yes = False,
-) -> None:
+def plan(context: typer.Context, config: ConfigOption, dry_run: DryRun = False) -> None:
     """Say what a run will take (calls, tokens, money, time) and the smallest gain the data can show. Asks no model."""
-    del allow_config_change, yes
-    faults.run(lambda: _plan(config, context.args, replay=replay, dry_run=dry_run))
+    faults.run(lambda: _plan(config, context.args, dry_run=dry_run))
 
 
 @dataclass(frozen=True)
@@ -74,14 +66,13 @@ class Asked:
     yes: bool
 
 
-def _plan(config: Path, leftovers: list[str], *, replay: bool, dry_run: bool) -> int:
+def _plan(config: Path, leftovers: list[str], *, dry_run: bool) -> int:
     screen = Screen()
     resolved = resolve_arguments(config, leftovers)
     if dry_run:
         return _print_dry_run(screen, resolved)
     work = load_work(resolved.config)
-    out_root, remark = run_directory(work, replay=replay)
-    forecast = _announce(screen, resolved, work, out_root, remark)
+    forecast = _announce(screen, resolved, work, train_place(work))
     refuse(forecast)
     return faults.DONE
 
@@ -92,10 +83,10 @@ def _print_dry_run(screen: Screen, resolved: Resolved) -> int:
     return faults.DONE
 
 
-def _announce(screen: Screen, resolved: Resolved, work: Work, out_root: Path, remark: str) -> Plan:
-    for text in [*resolved.notices, *([remark] if remark else [])]:
+def _announce(screen: Screen, resolved: Resolved, work: Work, place: Place) -> Plan:
+    for text in [*resolved.notices, *([place.remark] if place.remark else [])]:
         screen.line(f"note: {text}")
-    forecast = plan_of(work, out_root)
+    forecast = plan_of(work, place.directory)
     show_plan(screen, forecast)
     return forecast
 
@@ -106,12 +97,13 @@ def _train(config: Path, leftovers: list[str], asked: Asked, *, dry_run: bool) -
     if dry_run:
         return _print_dry_run(screen, resolved)
     work = load_work(resolved.config)
-    out_root, remark = run_directory(work, replay=asked.replay)
-    forecast = _announce(screen, resolved, work, out_root, remark)
+    place = train_place(work, replay=asked.replay)
+    forecast = _announce(screen, resolved, work, place)
     refuse(forecast)
     if not asked.replay and not asked.yes and not _agreed(screen, forecast):
         screen.line("not started")
         return faults.DONE
+    out_root = place.claim()
     screen.line()
     events = Events()
     with Display(screen, workers=resolved.config.env.workers) as display:
@@ -121,16 +113,24 @@ def _train(config: Path, leftovers: list[str], asked: Asked, *, dry_run: bool) -
     _conclude(screen, result, out_root, forecast, events.faults)
     if result.stopped:
         screen.line(f"stopped: {result.stopped}")
-        return faults.STOPPED
-    return faults.DONE
+    return exit_code(result)
+
+
+def exit_code(result: RunResult) -> int:
+    """Patience and a budget are ends that were asked for; only a fault makes a stopped run fail."""
+    return faults.STOPPED if result.stopped and result.stopped_by not in ("patience", "budget") else faults.DONE
 
 
 def _agreed(screen: Screen, forecast: Plan) -> bool:
-    """Ask once, only at a terminal and only when money will be spent."""
+    """Ask once, only at a terminal and only when money will be spent; the answer that costs nothing is the default."""
     money = forecast.usd
-    if money is None or money.high <= 0 or not screen.live or not sys.stdin.isatty():
+    if money is None or money.high <= 0:
         return True
-    return typer.confirm(f"This may cost up to {usd(money.high)}. Start?", default=True)
+    cost = f"up to {usd(money.high)}"
+    if not screen.live or not sys.stdin.isatty():
+        screen.line(f"note: this may cost {cost}; there is no terminal to ask at, so it starts without asking")
+        return True
+    return typer.confirm(f"This may cost {cost}. Start?", default=False)
 
 
 async def _run(resolved: Resolved, out_root: Path, asked: Asked, events: Events) -> RunResult:
@@ -154,7 +154,7 @@ def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan,
         screen.line(f"note: {text}")
 
 
-def show_logs(screen: Screen, out_root: Path, forecast: Plan | None) -> None:
+def show_logs(screen: Screen, out_root: Path, forecast: Plan) -> None:
     """The bill and the clock of a run directory, beside the plan."""
     ledger: dict[str, Any] = json.loads((out_root / LOGS / "ledger.json").read_text(encoding="utf-8"))
     timings: dict[str, Any] = json.loads((out_root / LOGS / "timings.json").read_text(encoding="utf-8"))

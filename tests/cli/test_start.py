@@ -1,0 +1,93 @@
+"""Before a run starts: help, the question about money, options that mean something, exit codes of ends."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+import pytest
+
+from skillopt.cli import faults, train
+from skillopt.cli.console import Screen
+from skillopt.cli.wording import detects
+from skillopt.engine.finish import RunResult
+from skillopt.engine.workload import Range
+
+
+@pytest.mark.parametrize("command", [(), ("model",)])
+def test_no_arguments_print_the_help(run, command):
+    done = run(*command)
+    assert done.returncode in (0, 2) and "Usage: skillopt" in done.stdout and "Commands:" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--yes", "--allow-config-change"])
+@pytest.mark.parametrize("command", [("plan",), ("eval", "--skill", "skill.md"), ("doctor",)], ids=lambda c: c[0])
+def test_an_option_without_effect_is_no_option(run, project, command, option):
+    done = run(*command, "--config", "config.yaml", option, cwd=project)
+    assert done.returncode == 2 or "✗" in done.stdout
+
+
+def test_doctor_can_leave_the_calls_out(run, project):
+    done = run("doctor", "--config", "config.yaml", "--no-calls", cwd=project)
+    assert done.returncode == 0 and "answers" not in done.stdout
+
+
+def forecast(high):
+    return SimpleNamespace(usd=None if high is None else Range(0.0, high))
+
+
+def test_without_a_terminal_the_start_is_said():
+    stream = io.StringIO()
+    assert train._agreed(Screen(stream), forecast(12.0))
+    assert "$12.00" in stream.getvalue() and "without asking" in stream.getvalue()
+
+
+@pytest.mark.parametrize("high", [None, 0.0])
+def test_nothing_is_said_where_nothing_is_spent(high):
+    stream = io.StringIO()
+    assert train._agreed(Screen(stream), forecast(high)) and not stream.getvalue()
+
+
+@pytest.mark.parametrize(("typed", "started"), [("\n", False), ("n\n", False), ("y\n", True)])
+def test_the_answer_that_costs_nothing_is_the_default(monkeypatch, typed, started):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+    screen = Screen(Terminal())
+    screen.live = True
+    assert train._agreed(screen, forecast(1.0)) is started
+
+
+@pytest.mark.parametrize(
+    ("stopped", "by", "code"),
+    [
+        (None, None, faults.DONE),
+        ("patience: 3 steps", "patience", faults.DONE),
+        ("the budget is spent", "budget", faults.DONE),
+        ("the endpoint died", "fault", faults.STOPPED),
+        ("the endpoint died", None, faults.STOPPED),
+    ],
+)
+def test_an_end_that_was_asked_for_is_no_failure(tmp_path, stopped, by, code):
+    assert train.exit_code(RunResult({}, tmp_path, stopped, by)) == code
+
+
+def test_patience_ends_a_run_with_success(run, project):
+    done = run("train", "--config", "config.yaml", "budget.patience=1", "optimizer.proposals=1", cwd=project)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["plan", "train"])
+def test_a_wrong_train_size_is_refused(run, project, command):
+    done = run(command, "--config", "config.yaml", "train.train_size=41", cwd=project)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "40 training items" in done.stderr
+    assert not (project / "outputs").exists()
+
+
+def test_a_detectable_gain_is_said_with_its_assumptions():
+    assert detects(0.343) == (
+        "detects gains of 34 points or more (80 % power, 5 % two-sided test, if 30 % of the items change)"
+    )
+    assert detects(1.0) == "detects no gain at all"
