@@ -246,6 +246,7 @@ def _flat_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _write(session: Session, standing: Standing, summary: dict[str, Any]) -> None:
     run_dir = session.run_dir
     run_dir.write("best_skill.md", standing.best.skill.text)
+    run_dir.write("history.json", standing.history)  # a run that took no step has one too
     run_dir.write("runtime_state.json", standing.view())
     run_dir.write("summary.json", summary)
     report = render_report(summary, standing.history, session.initial.text, standing.best.skill.text)

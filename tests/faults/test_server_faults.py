@@ -243,3 +243,23 @@ async def test_a_run_that_ends_by_its_token_budget_still_measures_its_test(rig: 
     assert summary["test"]["n"] == summary["test"]["total"] > 0
     used = rig.read("run", "logs/ledger.json")["calls"]
     assert sum(row["prompt_tokens"] + row["completion_tokens"] for row in used) <= cap
+
+
+async def test_a_selection_split_that_cannot_be_measured_ends_in_one_line(rig: Rig) -> None:
+    """A.5: below the coverage floor there is no baseline; the run ended in a traceback over a missing history."""
+    val = {item["question"] for item in json.loads((rig.root / "data/val/items.json").read_text())[:3]}
+
+    def patchy(body: Mapping[str, Any]) -> tuple[str, Any]:
+        if any(question in json.dumps(body, ensure_ascii=False) for question in val):
+            raise web.HTTPInternalServerError(text=json.dumps({"error": {"message": "shard 7 is down"}}))
+        return answer(body)
+
+    rig.server.answer = patchy
+    rig.config(train__circuit_breaker=1_000, env__exec_timeout=2)
+    ended = await rig.train("run")
+    assert ended.code == 1
+    assert "Traceback" not in ended.err + ended.out
+    assert "could be measured" in ended.out.strip().splitlines()[-1]
+    summary = rig.read("run", "summary.json")
+    assert summary["test_hard"] is None and summary["baseline_selection_hard"] is None
+    assert rig.read("run", "history.json") == []
