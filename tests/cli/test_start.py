@@ -74,9 +74,10 @@ def test_an_end_that_was_asked_for_is_no_failure(tmp_path, stopped, by, code):
     assert train.exit_code(RunResult({}, tmp_path, stopped, by)) == code
 
 
-def test_patience_ends_a_run_with_success(run, project):
-    done = run("train", "--config", "config.yaml", "budget.patience=1", "optimizer.proposals=1", cwd=project)
+def test_a_budget_ends_a_run_with_success(run, project):
+    done = run("train", "--config", "config.yaml", "budget.max_calls=180", cwd=project)
     assert done.returncode == 0, done.stderr
+    assert "stopped: budget" in done.stdout and "Forecast and actual" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["plan", "train"])
