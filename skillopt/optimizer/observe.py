@@ -37,7 +37,9 @@ def _kinds(text: str) -> set[str]:
 
 
 def _counted(counts: Counter[str], n: int) -> str:
-    return ", ".join(f"{name} in {c} of {n}" for name, c in counts.most_common(SHOWN) if c > 1)
+    # Names decide between equal counts: the order of a set differs from process to process, the prompt must not.
+    ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:SHOWN]
+    return ", ".join(f"{name} in {c} of {n}" for name, c in ranked if c > 1)
 
 
 def _all_begin(texts: Sequence[str]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +63,24 @@ def test_long_answers_are_compared_by_words():
 def test_one_answer_for_everything_is_noticed():
     facts = "\n".join(facts_of([("LOC", "NUM"), ("LOC", "HUM"), ("LOC", "ENT"), ("LOC", "NUM")]))
     assert "Most of the given answers are the same one" in facts
+
+
+def test_facts_are_the_same_in_every_process():
+    script = (
+        "from skillopt.optimizer.observe import observations as o\n"
+        "print(o([('', 'Ab-1 /x.', 'y'), ('', 'Cd-2 /z.', 'w'), ('', 'Ef-3 /v.', 'u')]))"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "2", "3", "4")
+    }
+    assert len(told) == 1
 
 
 @given(st.lists(st.tuples(st.text(max_size=120), st.text(max_size=120)), max_size=8))
