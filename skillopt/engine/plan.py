@@ -106,7 +106,7 @@ def make_plan(
         sizes=sizes,
         total_steps=work.total_steps,
         steps_per_epoch=work.per_epoch,
-        selection_gain=detectable_gain(sizes.selection, repeats=evaluation.repeats),
+        selection_gain=detectable_gain(sizes.selection),
         test_gain=detectable_gain(sizes.test),
         fits_steps=fits,
         warnings=tuple(warnings),
@@ -181,12 +181,9 @@ def _remarks(
             "the selection split has 1 item, and one item cannot tell a better skill from a luckier one: "
             f"add items ({SMALL_SPLIT} or more; {items_for(0.2)} detect a gain of 20 points)"
         )
-    for name, size, repeats in (
-        ("selection", sizes.selection, config.evaluation.repeats),
-        ("test", sizes.test, 1),
-    ):
+    for name, size in (("selection", sizes.selection), ("test", sizes.test)):
         if 1 < size < SMALL_SPLIT or (name == "test" and size == 1):
-            gain = 100 * detectable_gain(size, repeats=repeats)
+            gain = 100 * detectable_gain(size)
             least = f"gains below {gain:.0f} points" if gain < 100 else "no gain at all"
             verb = "stay unseen" if gain < 100 else "can be shown"
             warnings.append(

@@ -12,14 +12,12 @@ from statistics import NormalDist
 DISCORDANT = 0.3
 
 
-def detectable_gain(
-    n: int, *, repeats: int = 1, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8
-) -> float:
+def detectable_gain(n: int, *, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8) -> float:
     """Smallest true gain (0 to 1) found with the given power by a two-sided test at `alpha`. 1.0 means: none is."""
     if n < 2 or discordant <= 0:
         return 1.0
     z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
-    return min(1.0, z * math.sqrt(discordant / (n * repeats)))
+    return min(1.0, z * math.sqrt(discordant / n))
 
 
 def items_for(gain: float, *, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8) -> int:

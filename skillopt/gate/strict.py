@@ -136,14 +136,16 @@ class StrictGate:
         return math.fsum([BEST_VALUE if v is None else v for v in self._values] + rest) / len(self.units)
 
     def _decide(self, evidence: Evidence, score: float | None) -> tuple[Action, str]:
-        if not evidence.early_stopped and (score is None or evidence.coverage < self._floor):
-            got = evidence.evaluated - evidence.missing
-            return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
         tally = f"{len(evidence.wins)} won, {len(evidence.losses)} lost"
         if evidence.early_stopped:
             return "reject", f"cannot exceed the current score any more after {evidence.evaluated} items ({tally})"
+        if self._cannot_win():  # missing outcomes count as wins here, so that early and full evaluation agree
+            return "reject", f"not strictly better than the current skill ({tally})"
+        if score is None or evidence.coverage < self._floor:
+            got = evidence.evaluated - evidence.missing
+            return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
         if math.fsum(t for _, v, i in self._paired() for t in (v, -i)) <= 0:
             return "reject", f"not strictly better than the current skill ({tally})"
-        if self._best is None or (score is not None and score > self._best):
+        if self._best is None or score > self._best:
             return "accept_new_best", f"strictly better than the current and the best skill ({tally})"
         return "accept", f"strictly better than the current skill, not than the best ({tally})"

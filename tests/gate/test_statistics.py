@@ -84,7 +84,6 @@ def test_sign_test_golden(wins, losses, p):
 
 def test_power_matches_the_published_example():
     assert detectable_gain(24) == pytest.approx(0.313, abs=0.002)
-    assert detectable_gain(24, repeats=4) == pytest.approx(detectable_gain(96))
     assert detectable_gain(1) == 1.0
     assert items_for(detectable_gain(50)) == 50
     with pytest.raises(ValueError, match="gain"):

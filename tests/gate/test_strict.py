@@ -42,6 +42,16 @@ def test_i9_early_stop_gives_the_verdict_of_the_full_evaluation(pairs):
         assert early.score == full.score, "an accepted candidate is measured whole"
 
 
+MISSING = st.lists(st.tuples(SCORES, SCORES | st.none()), min_size=1, max_size=25)
+
+
+@given(MISSING, st.floats(0, 1))
+@settings(max_examples=400)
+def test_i9_holds_with_missing_outcomes_too(pairs, floor):
+    early, full = decide(pairs, early=True, floor=floor), decide(pairs, early=False, floor=floor)
+    assert early.action == full.action
+
+
 @given(PAIRS)
 def test_a_candidate_is_kept_only_if_its_mean_is_strictly_greater(pairs):
     from fractions import Fraction
