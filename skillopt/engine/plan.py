@@ -100,7 +100,7 @@ def make_plan(
     estimate = Estimate(config, env, splits, initial, work, observed or {})
     stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
-    warnings, refusals = _remarks(config, sizes, splits, work, fits)
+    warnings, refusals = _remarks(sizes, splits, work, fits)
     return Plan(
         stages=stages,
         sizes=sizes,
@@ -171,9 +171,7 @@ def _steps_for(amount: float, step: float, most: int) -> int:
     return most if step <= 0 else min(most, math.floor(amount / step))
 
 
-def _remarks(
-    config: Config, sizes: Sizes, splits: Splits, work: Workload, fits: Range | None
-) -> tuple[list[str], list[str]]:
+def _remarks(sizes: Sizes, splits: Splits, work: Workload, fits: Range | None) -> tuple[list[str], list[str]]:
     warnings = [str(w) for w in splits.manifest.get("warnings", ())]
     refusals: list[str] = []
     if sizes.selection < 2:
