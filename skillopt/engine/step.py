@@ -24,7 +24,7 @@ from skillopt.engine.batches import StepPlan
 from skillopt.engine.measure import PREFETCH, GateResult, gate, measure
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
-from skillopt.gate.verdict import Evidence, Verdict
+from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.aggregate import aggregate
 from skillopt.optimizer.context import StageContext, Tally
@@ -292,9 +292,9 @@ async def evaluate(session: Session, work: StepWork, standing: Standing) -> None
     with session.timings.measure(step, "evaluate"):
         if proposal.skill == work.skill:
             total = len(standing.current.rollouts)
-            verdict = Verdict(
-                "reject", standing.current.gate_score, Evidence(total=total), work.skip_reason or "nothing changed"
-            )
+            action: Action = "reject" if session.config.evaluation.use_gate else "force_accept"
+            reason = work.skip_reason or "nothing changed"
+            verdict = Verdict(action, standing.current.gate_score, Evidence(total=total), reason)
             work.gated = GateResult(verdict, (), standing.current)
         else:
             work.gated = await gate(session, proposal.skill, standing, step=step)
