@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,10 +21,8 @@ def scratch(tmp_path: Path):
     if not FAST.is_dir():
         yield tmp_path
         return
-    path = FAST / f"skillopt-{tmp_path.parent.name}-{tmp_path.name}"
-    path.mkdir()
-    yield path
-    shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(prefix="skillopt-", dir=FAST, ignore_cleanup_errors=True) as path:
+        yield Path(path)
 
 
 def assert_clean(outcome: Outcome) -> None:
