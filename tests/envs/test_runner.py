@@ -140,7 +140,7 @@ async def test_what_must_stop_the_run_cancels_the_rest(fault: BaseException) -> 
     with pytest.raises(type(fault)) as caught:
         await run_batch(env(), items(50), SKILL, model, stage="s", emit=silent, width=8)
     assert caught.value is fault
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 25
     assert model.running == 0 and len(model.requests) <= 8
     assert not await others()
 
