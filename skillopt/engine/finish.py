@@ -165,7 +165,6 @@ def build_summary(
     totals = Tally(stages={"_total": dict[str, "int | None"](total)})
     for row in tally.stages.values():
         _add(totals, {"_total": row})
-    actions = [r["action"] for r in standing.history]
     return {
         "version": VERSION,
         "config": "config.json",
@@ -183,11 +182,7 @@ def build_summary(
         "initial_skill_hash": session.initial.hash,
         "best_skill_hash": standing.best.skill.hash,
         "planned_steps": total_steps,
-        "total_steps": len(standing.history),
-        "total_accepts": sum("accept" in a for a in actions),
-        "total_rejects": actions.count("reject"),
-        "total_skips": sum(a.startswith("skip") for a in actions),
-        "total_undecided": actions.count("undecided"),
+        **_verdict_counts(standing.history),
         "epoch_stats": _epochs(standing.history),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
@@ -206,6 +201,17 @@ def build_summary(
         "models": {"target": session.target.model, "optimizer": session.optimizer.model},
         "seed": session.config.train.seed,
         "total_wall_time_s": None,
+    }
+
+
+def _verdict_counts(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    actions = [str(r["action"]) for r in history]
+    return {
+        "total_steps": len(actions),
+        "total_accepts": sum("accept" in a for a in actions),
+        "total_rejects": actions.count("reject"),
+        "total_skips": sum(a.startswith("skip") for a in actions),
+        "total_undecided": actions.count("undecided"),
     }
 
 
