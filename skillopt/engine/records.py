@@ -13,7 +13,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.engine.rundir import RunDir
 from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing
-from skillopt.engine.step import StepWork
+from skillopt.engine.work import StepWork
 from skillopt.envs.views import write_rollout_dir
 from skillopt.model.types import Usage
 from skillopt.optimizer.reflect import partition

@@ -27,7 +27,8 @@ from skillopt.engine.records import step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.set_aside import set_aside_for_test
 from skillopt.engine.standing import Measured, Standing
-from skillopt.engine.step import StepWork, Upcoming, run_step
+from skillopt.engine.step import run_step
+from skillopt.engine.work import StepWork, Upcoming
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
