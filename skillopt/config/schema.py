@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from skillopt.config.keys import Key, Section
+from skillopt.config.schema_evaluation import EvaluationSection
 from skillopt.config.schema_model import ModelSection, Seconds, Temperature, Tokens
-
-Share = Annotated[float, Field(ge=0, le=1)]
+from skillopt.config.schema_optimizer import GradientSection, OptimizerSection
 
 
 def _ratio(value: str) -> str:
@@ -39,84 +39,6 @@ class TrainSection(Section):
     """Seed of every random stream of the run."""
     circuit_breaker: Annotated[int, Field(ge=1), Key(change="any")] = 10
     """Identical failures in a row, from one endpoint, that stop the run with the provider's words."""
-
-
-class GradientSection(Section):
-    """Reflection: how trajectories become proposed edits."""
-
-    minibatch_size: Annotated[int, Field(ge=1)] = 8
-    """Trajectories shown in one reflection call."""
-    merge_batch_size: Annotated[int, Field(ge=2)] = 8
-    """Patches merged by one aggregation call."""
-    analyst_workers: Annotated[int, Field(ge=1), Key(change="any")] = 16
-    """Optimizer calls in flight at once."""
-    failure_only: bool = False
-    """Leave successful trajectories out of reflection."""
-
-
-class OptimizerSection(Section):
-    """The textual learning rate, the update, and what one optimizer call may use."""
-
-    learning_rate: Annotated[int, Field(ge=0), Key(flat=("edit_budget", "learning_rate"))] = 4
-    """Most edits that one step may apply."""
-    min_learning_rate: Annotated[int, Field(ge=0), Key(flat=("min_edit_budget", "min_learning_rate"))] = 2
-    """Floor of the decaying schedules."""
-    lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = "cosine"
-    """How the edit budget moves over the run; autonomous means no limit."""
-    lr_control_mode: Annotated[
-        Literal["fixed", "none"],
-        Key(values={"manual": "fixed", "scheduler": "fixed", "scheduled": "fixed", "off": "none", "no_lr": "none"}),
-    ] = "fixed"
-    """Whether the schedule limits the edits of a step, or none are dropped."""
-    skill_update_mode: Annotated[Literal["patch"], Key(values={"edits": "patch"})] = "patch"
-    """How a step changes the skill."""
-    insert_after_fallback: Literal["skip", "append"] = "skip"
-    """What becomes of an insert_after edit whose target is not found once in the skill."""
-    proposals: Annotated[int, Field(ge=1)] = 1
-    """Independent proposals sampled per step from the same trajectories; more than one are raced."""
-    race_items: Annotated[int, Field(ge=1)] = 8
-    """Training items of the step's batch on which proposals are raced."""
-    analyst_profile: Literal["full", "compact"] = "full"
-    """Reflection prompt: full for strong models, compact contrasts right and wrong cases for small ones."""
-    temperature: Annotated[Temperature | None, Key(flat=("optimizer_temperature",))] = None
-    """Sampling temperature of optimizer calls; null leaves it to the backend."""
-    max_completion_tokens: Annotated[Tokens, Key(flat=("optimizer_max_completion_tokens",))] = 16_384
-    """Most tokens that an optimizer reply may have; a reply cut off there is not adopted."""
-    prompt_token_budget: Annotated[int, Field(ge=1000)] = 100_000
-    """Tokens an optimizer prompt may have; trajectories are cut to fit, the skill never."""
-    leakage: Literal["strip", "refuse", "off"] = "strip"
-    """What happens to edits that copy training answers, selection items or gold values into the skill."""
-    deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
-    """Seconds for one optimizer call with all its attempts."""
-
-
-class EvaluationSection(Section):
-    """The gate and the sealed test."""
-
-    use_gate: bool = True
-    """Keep a candidate only if it beats the current skill; false measures and keeps every candidate."""
-    gate_metric: Literal["hard", "soft", "mixed"] = "hard"
-    """Score that the gate compares."""
-    gate_mixed_weight: Share = 0.5
-    """Weight of soft in the mixed metric."""
-    gate_rule: Literal["strict"] = "strict"
-    """Decision rule: a strict improvement of the measured score."""
-    gate_order: Literal["failures_first", "file"] = "failures_first"
-    """Order in which selection items are measured; what the current skill fails first makes early stops earlier."""
-    gate_early_stop: bool = True
-    """Stop measuring a candidate as soon as it can no longer win; the verdict is that of the full evaluation."""
-    coverage_floor: Share = 0.95
-    """Share of items that must have a score; below it the verdict is undecided."""
-    repeats: Annotated[int, Field(ge=1)] = 1
-    """Draws per selection item, fixed before the run."""
-    sel_env_num: Annotated[int, Field(ge=0)] = 0
-    """Selection items used, from the front of the split; 0 for all."""
-    test_env_num: Annotated[int, Field(ge=0)] = 0
-    """Test items used, from the front of the split; 0 for all."""
-    eval_test: bool = True
-    """Measure initial and best skill on the sealed test split at the end."""
-    prefetch: Annotated[bool, Key(change="any")] = True
-    """Roll out the next batch with the current skill while a gate still runs; costs calls when the gate accepts."""
 
 
 class EnvSection(Section):

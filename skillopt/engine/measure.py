@@ -74,7 +74,22 @@ class GateResult:
     measured: Measured | None
 
 
-async def gate(session: Session, candidate: Skill, standing: Standing, *, step: int) -> GateResult:
+def settle(standing: Standing, gated: GateResult, *, origin: str, step: int) -> None:
+    """Let a verdict change the standing: the one way in which a skill becomes current or best.
+
+    `origin` tags what made the candidate, `step` is the last step that was taken.
+    """
+    verdict = gated.verdict
+    standing.flips.update((*verdict.evidence.wins, *verdict.evidence.losses))
+    if not verdict.accepted or gated.measured is None:
+        return
+    standing.current, standing.current_origin = gated.measured, origin
+    best, now = standing.best.gate_score, gated.measured.gate_score
+    if best is None or (now is not None and now > best):
+        standing.best, standing.best_origin, standing.best_step = gated.measured, origin, step
+
+
+async def gate(session: Session, candidate: Skill, standing: Standing, *, step: int | None) -> GateResult:
     """Decide whether a candidate replaces the current skill, by the strict rule."""
     evaluation = session.config.evaluation
     repeats = evaluation.repeats
@@ -95,7 +110,7 @@ async def gate(session: Session, candidate: Skill, standing: Standing, *, step: 
 
 
 async def _stream(
-    session: Session, candidate: Skill, order: list[Unit], standing: Standing, *, step: int, early: bool
+    session: Session, candidate: Skill, order: list[Unit], standing: Standing, *, step: int | None, early: bool
 ) -> tuple[list[Rollout], StrictGate]:
     repeats = session.config.evaluation.repeats
     width = session.config.env.workers

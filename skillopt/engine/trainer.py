@@ -22,7 +22,7 @@ from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
 from skillopt.engine.finish import RunResult, finish
-from skillopt.engine.measure import measure
+from skillopt.engine.measure import measure, settle
 from skillopt.engine.records import step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.set_aside import set_aside_for_test
@@ -223,9 +223,8 @@ def apply(session: Session, standing: Standing, work: StepWork, total: int, leng
     digest: dict[str, Any] | None = None
     if work.gated is not None and work.proposal is not None:
         before = standing.current.gate_score
-        _move(standing, work)
+        settle(standing, work.gated, origin=work.plan.origin, step=work.plan.step)
         verdict = work.gated.verdict
-        standing.flips.update((*verdict.evidence.wins, *verdict.evidence.losses))
         digest = buffer_entry(session, work, verdict.to_json(), before)
         standing.buffer.append(digest)
     record = step_record(session, work, standing)
@@ -242,17 +241,6 @@ def apply(session: Session, standing: Standing, work: StepWork, total: int, leng
     )
     session.emit("step.end", record=record, total_steps=length.total_steps, lr=optimizer.learning_rate,
                  lr_scheduler=optimizer.lr_scheduler, budget=work.budget, budget_unrounded=real)  # fmt: skip
-
-
-def _move(standing: Standing, work: StepWork) -> None:
-    gated = work.gated
-    if gated is None or not gated.verdict.accepted or gated.measured is None:
-        return
-    standing.current = gated.measured
-    standing.current_origin = work.plan.origin
-    best, now = standing.best.gate_score, gated.measured.gate_score
-    if best is None or (now is not None and now > best):
-        standing.best, standing.best_origin, standing.best_step = gated.measured, work.plan.origin, work.plan.step
 
 
 def _write(

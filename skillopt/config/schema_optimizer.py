@@ -1,0 +1,59 @@
+"""The sections `gradient` and `optimizer`: how trajectories become edits, and how the edits change the skill."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skillopt.config.keys import Key, Section
+from skillopt.config.schema_model import Seconds, Temperature, Tokens
+
+
+class GradientSection(Section):
+    """Reflection: how trajectories become proposed edits."""
+
+    minibatch_size: Annotated[int, Field(ge=1)] = 8
+    """Trajectories shown in one reflection call."""
+    merge_batch_size: Annotated[int, Field(ge=2)] = 8
+    """Patches merged by one aggregation call."""
+    analyst_workers: Annotated[int, Field(ge=1), Key(change="any")] = 16
+    """Optimizer calls in flight at once."""
+    failure_only: bool = False
+    """Leave successful trajectories out of reflection."""
+
+
+class OptimizerSection(Section):
+    """The textual learning rate, the update, and what one optimizer call may use."""
+
+    learning_rate: Annotated[int, Field(ge=0), Key(flat=("edit_budget", "learning_rate"))] = 4
+    """Most edits that one step may apply."""
+    min_learning_rate: Annotated[int, Field(ge=0), Key(flat=("min_edit_budget", "min_learning_rate"))] = 2
+    """Floor of the decaying schedules."""
+    lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = "cosine"
+    """How the edit budget moves over the run; autonomous means no limit."""
+    lr_control_mode: Annotated[
+        Literal["fixed", "none"],
+        Key(values={"manual": "fixed", "scheduler": "fixed", "scheduled": "fixed", "off": "none", "no_lr": "none"}),
+    ] = "fixed"
+    """Whether the schedule limits the edits of a step, or none are dropped."""
+    skill_update_mode: Annotated[Literal["patch"], Key(values={"edits": "patch"})] = "patch"
+    """How a step changes the skill."""
+    insert_after_fallback: Literal["skip", "append"] = "skip"
+    """What becomes of an insert_after edit whose target is not found once in the skill."""
+    proposals: Annotated[int, Field(ge=1)] = 1
+    """Independent proposals sampled per step from the same trajectories; more than one are raced."""
+    race_items: Annotated[int, Field(ge=1)] = 8
+    """Training items of the step's batch on which proposals are raced."""
+    analyst_profile: Literal["full", "compact"] = "full"
+    """Reflection prompt: full for strong models, compact contrasts right and wrong cases for small ones."""
+    temperature: Annotated[Temperature | None, Key(flat=("optimizer_temperature",))] = None
+    """Sampling temperature of optimizer calls; null leaves it to the backend."""
+    max_completion_tokens: Annotated[Tokens, Key(flat=("optimizer_max_completion_tokens",))] = 16_384
+    """Most tokens that an optimizer reply may have; a reply cut off there is not adopted."""
+    prompt_token_budget: Annotated[int, Field(ge=1000)] = 100_000
+    """Tokens an optimizer prompt may have; trajectories are cut to fit, the skill never."""
+    leakage: Literal["strip", "refuse", "off"] = "strip"
+    """What happens to edits that copy training answers, selection items or gold values into the skill."""
+    deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
+    """Seconds for one optimizer call with all its attempts."""
