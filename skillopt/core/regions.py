@@ -66,6 +66,23 @@ def note_key(note: str) -> str:
     return " ".join(note.split()).rstrip(" .;:,_-").casefold()
 
 
+def without_empty_regions(text: str) -> str:
+    """The skill as the target reads it: regions that say nothing are left out, the end is one newline.
+
+    An empty region changes a skill's bytes and not its guidance. Putting one in gives the same text here, whatever
+    whitespace the document ended with, so that the target is sent the same request. A region is empty when it is
+    blank, or, for the appendix, when it holds its heading only. Malformed markers are left alone.
+    """
+    for kind, silent in ((SLOW_UPDATE, ("",)), (APPENDIX, ("", APPENDIX_HEADING))):
+        at, pattern = 0, _well_formed(kind)
+        while match := pattern.search(text, at):
+            at = match.end()
+            if match.group(1).strip() in silent:
+                before, after = text[: match.start()].rstrip(), text[match.end() :].lstrip()
+                text, at = (f"{before}\n\n{after}", len(before)) if before and after else (before + after, len(before))
+    return f"{text.rstrip()}\n" if text.strip() else ""
+
+
 def restored(original: Skill, new_text: str) -> Skill:
     """`new_text` as the body, with header and regions of `original` put back byte for byte.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from skillopt.config import Config
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.engine.workload import Range, StageCalls, Workload
 from skillopt.envs.base import Env, Splits
@@ -84,7 +85,8 @@ class Estimate:
     ) -> None:
         self.observed = observed
         sample = [*splits.train[:_SAMPLE], *splits.selection[:_SAMPLE]]
-        rendered = [sum(expected(str(m.content)) for m in env.messages(item, initial.text)) for item in sample]
+        read = without_empty_regions(initial.text)
+        rendered = [sum(expected(str(m.content)) for m in env.messages(item, read)) for item in sample]
         growth = min(work.total_steps * config.optimizer.learning_rate * _EDIT_TOKENS, _GROWTH_CAP)
         self._target = Range(min(rendered, default=0), max(rendered, default=0) + growth)
         self._skill = Range(expected(initial.text), expected(initial.text) + growth)

@@ -3,7 +3,7 @@
 A lost call (`ModelError`) is `Missing` with the provider's words; what must end the run (`StopRun`, `ReplayMiss`, a
 fault of data or scorer) passes through. A reply that was cut off by the token limit is not adopted: it scores 0.0,
 because the model answered and the answer does not fit what the configuration allows. A refusal is an answer and is
-scored.
+scored. The target reads the skill without its empty regions, so that a placeholder changes no request.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from skillopt.core.errors import DataError, ModelError, SkillOptError, StopRun
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, Turn
@@ -55,7 +56,7 @@ class _Tokens:
 
 async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel, call: Call) -> Rollout:
     """Attempt one item. Raises `StopRun`, `ReplayMiss` and `DataError`; every other fault of a call is `Missing`."""
-    first = env.messages(item, skill.text)
+    first = env.messages(item, without_empty_regions(skill.text))
     messages = list(first)
     turns: list[Turn] = []
     trajectory: list[Mapping[str, Any]] = []

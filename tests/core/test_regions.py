@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.regions import appendix_notes, restored, slow_update_text, with_appendix, with_slow_update
+from skillopt.core.regions import (
+    appendix_notes,
+    restored,
+    slow_update_text,
+    with_appendix,
+    with_slow_update,
+    without_empty_regions,
+)
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 
 START, END = SLOW_UPDATE
@@ -51,3 +58,25 @@ def test_region_round_trip(body, guidance):
     assert slow_update_text(once) == guidance.strip()
     assert with_slow_update(once, guidance) == once
     assert len(once.regions) == 1
+
+
+@given(body=st.text(max_size=60), first=st.booleans())
+def test_empty_regions_do_not_reach_the_target(body, first):
+    """Whatever whitespace a skill ends with, a placeholder leaves what the target reads byte for byte."""
+    skill, read = Skill(body), without_empty_regions(body)
+    blank = with_slow_update(skill, "")
+    both = with_appendix(blank, ()) if first else with_slow_update(with_appendix(skill, ()), "")
+    assert blank.text != body
+    assert without_empty_regions(blank.text) == without_empty_regions(both.text) == read
+    assert without_empty_regions(read) == read
+
+
+def test_regions_that_say_something_reach_the_target_whole():
+    slow = with_slow_update(Skill("# S\n"), "do x")
+    assert without_empty_regions(slow.text) == slow.text
+    both = with_appendix(slow, ["check units"])
+    assert without_empty_regions(both.text) == both.text
+    assert without_empty_regions(with_appendix(slow, ()).text) == slow.text
+    assert without_empty_regions(with_slow_update(both, "").text) == with_appendix(Skill("# S\n"), ["check units"]).text
+    prose = f"# S\n\n{APPENDIX[0]}\nwritten by hand\n{APPENDIX[1]}\n"
+    assert without_empty_regions(prose) == prose
