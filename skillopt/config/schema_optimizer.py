@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema_model import Seconds, Temperature, Tokens
@@ -21,6 +21,12 @@ class GradientSection(Section):
     """Optimizer calls in flight at once."""
     failure_only: bool = False
     """Leave successful trajectories out of reflection."""
+    use_deep_reflect: bool = False
+    """Run some items of each batch again with a short read-out question, and reflect on those attempts too."""
+    deep_reflect_failures: Annotated[int, Field(ge=0)] = 4
+    """Failed items of a batch that deep reflection runs again."""
+    deep_reflect_successes: Annotated[int, Field(ge=0)] = 2
+    """Passed items of a batch that deep reflection runs again."""
 
 
 class OptimizerSection(Section):
@@ -47,6 +53,37 @@ class OptimizerSection(Section):
     """Training items of the step's batch on which proposals are raced."""
     analyst_profile: Literal["full", "compact"] = "full"
     """Reflection prompt: full for strong models, compact contrasts right and wrong cases for small ones."""
+    use_skill_aware_reflection: bool = False
+    """Tell defects of the skill (edited) from lapses of the target (a reminder in the skill's appendix)."""
+    skill_aware_appendix_source: Literal["both", "failure_only"] = "both"
+    """Whose reminders enter the appendix: those of all analysts, or of the failure analyst only."""
+    skill_aware_consolidate_threshold: Annotated[int, Field(ge=0)] = 0
+    """Reminders above which the list is shortened by one optimizer call; 0 never shortens it."""
+    skill_aware_gate_with_selection: bool = True
+    """Reminders pass the gate like every other change; false keeps them as they come and measures them afterwards."""
+    use_slow_update: bool = True
+    """At each epoch's end, compare the skill with that of the epoch before and write guidance into its own region."""
+    slow_update_samples: Annotated[int, Field(ge=1)] = 20
+    """Training items on which both skills are compared at an epoch's end."""
+    slow_update_gate_with_selection: bool = True
+    """The guidance passes the gate like every other change; false keeps it and measures it at once."""
+    longitudinal_pair_policy: Annotated[
+        Literal["mixed", "changed", "unchanged"],
+        Key(
+            values={
+                **dict.fromkeys(("default", "random", "all"), "mixed"),
+                **dict.fromkeys(("change", "delta", "10_01", "01_10"), "changed"),
+                **dict.fromkeys(("stable", "same", "00_11"), "unchanged"),
+            }
+        ),
+    ] = "mixed"
+    """Compared items that are shown: all, those whose result changed (topped up from the rest), or those it did not."""
+    use_meta_skill: bool = True
+    """Keep a memory of which kinds of edits helped; the next epoch's optimizer prompts hold it."""
+    use_meta_reflect: bool = False
+    """At each epoch's end, look at all its decisions together and propose one more patch to the gate."""
+    meta_learning_rate: Annotated[int, Field(ge=1), Key(flat=("meta_edit_budget", "meta_learning_rate"))] = 4
+    """Most edits of the patch that meta reflection proposes."""
     temperature: Annotated[Temperature | None, Key(flat=("optimizer_temperature",))] = None
     """Sampling temperature of optimizer calls; null leaves it to the backend."""
     max_completion_tokens: Annotated[Tokens, Key(flat=("optimizer_max_completion_tokens",))] = 16_384
@@ -57,3 +94,10 @@ class OptimizerSection(Section):
     """What happens to edits that copy training answers, selection items or gold values into the skill."""
     deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
     """Seconds for one optimizer call with all its attempts."""
+
+    @field_validator("use_skill_aware_reflection")
+    @classmethod
+    def _with_the_full_profile(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("analyst_profile") == "compact":
+            raise ValueError("the compact analyst profile has no reminders; set optimizer.analyst_profile: full")
+        return value
