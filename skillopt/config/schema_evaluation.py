@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from skillopt.config.keys import Key, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _listed(value: Any) -> Any:
+    """Words of a text with commas; blank means unset."""
+    if not isinstance(value, str):
+        return value
+    return tuple(word.strip() for word in value.split(",") if word.strip()) or None
 
 
 class EvaluationSection(Section):
@@ -22,6 +29,12 @@ class EvaluationSection(Section):
     """Weight of soft in the mixed metric."""
     gate_rule: Literal["strict"] = "strict"
     """Decision rule: a strict improvement of the measured score."""
+    use_semantic_density: bool = False
+    """Add a bonus for leading words (MUST, NEVER, …) to both scores that the strict gate compares."""
+    semantic_density_weight: Share = 0.05
+    """Gate score that a skill made of nothing but leading words would get on top."""
+    leading_words: Annotated[tuple[str, ...] | None, BeforeValidator(_listed)] = None
+    """Leading words as a list or with commas between them; null takes the built-in ones."""
     gate_order: Literal["failures_first", "file"] = "failures_first"
     """Order in which selection items are measured; what the current skill fails first makes early stops earlier."""
     gate_early_stop: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema_model import Seconds, Temperature, Tokens
@@ -94,10 +94,3 @@ class OptimizerSection(Section):
     """What happens to edits that copy training answers, selection items or gold values into the skill."""
     deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
     """Seconds for one optimizer call with all its attempts."""
-
-    @field_validator("use_skill_aware_reflection")
-    @classmethod
-    def _with_the_full_profile(cls, value: bool, info: ValidationInfo) -> bool:
-        if value and info.data.get("analyst_profile") == "compact":
-            raise ValueError("the compact analyst profile has no reminders; set optimizer.analyst_profile: full")
-        return value

@@ -26,6 +26,8 @@ SPECIAL: dict[str, Any] = {
     "env.fields": ["a", "b"],
     "evaluation.gate_mixed_weight": 0.25,
     "evaluation.coverage_floor": 0.5,
+    "evaluation.semantic_density_weight": 0.1,
+    "evaluation.leading_words": ["MUST", "NEVER"],
     "gradient.merge_batch_size": 5,
     "model.local_context": 2048,
     "optimizer.prompt_token_budget": 5000,

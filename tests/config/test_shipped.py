@@ -17,7 +17,7 @@ from skillopt.config.table import shared_specs
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "configs").rglob("*.yaml"))
-ABSTRACT = ("configs/_base_/default.yaml", "configs/features/soft_gate.yaml")
+ABSTRACT = tuple(path for path in SHIPPED if path.startswith(("configs/_base_/", "configs/features/")))
 """Files that name no environment, because they are inherited or combined with a flag."""
 
 
