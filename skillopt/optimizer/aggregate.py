@@ -1,6 +1,6 @@
-"""Stage 3: many patches become one, level by level, failures and successes side by side.
+"""Stage 3: many changes (patches, suggestions or documents) become one, level by level, both groups side by side.
 
-A chunk of one passes unchanged and one patch in total needs no call. An unusable merge reply falls back to the plain
+A chunk of one passes unchanged and one change in total needs no call. An unusable merge reply falls back to the plain
 concatenation of its inputs, with a recorded warning: nothing that was paid for is lost.
 """
 
@@ -11,62 +11,47 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Patch
-from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.change import Change, Documents, at_level, concatenated
 from skillopt.core.skill import Skill
-from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
-from skillopt.optimizer.schemas import MERGE_REPLY, read_merge
+from skillopt.optimizer.optional import ask_optional
 
 
-def concatenated(patches: Sequence[Patch], warning: str = "") -> Patch:
-    """All edits in order."""
-    edits = tuple(e for p in patches for e in p.edits)
-    return Patch(edits, "\n".join(p.reasoning for p in patches if p.reasoning), {"warning": warning} if warning else {})
+async def merge(name: str, changes: Sequence[Change], skill: Skill, ctx: StageContext, level: int | None) -> Change:
+    """One merge call; `name` (`failure`, `success`, `final`) says where the inputs come from."""
+    mode = ctx.mode
+    system = ctx.prompts.render(f"merge{mode.suffix}_system", variant=name)
+    dump = json.dumps({"merge_level": level, "patches": [c.to_json() for c in changes]}, ensure_ascii=False, indent=1)
+    user = ctx.prompts.render("merge_user", skill=skill.text.strip(), patches=dump, meta_skill=ctx.meta_skill)
+    request = ctx.request(system, user, stage="merge", cap=ctx.item_cap)
+    request = replace(request, schema=mode.merge_schema, schema_name="merge")
+    # A document stands for all that it was made of; of edits and suggestions the merge itself has to say it.
+    support = sum(item.support_count for c in changes if isinstance(c, Documents) for item in c.items) or 1
+    merged, lost = await ask_optional(
+        ctx, request, lambda raw: mode.read(raw, source_type="mixed", support=support)
+    )
+    return concatenated(changes, lost) if merged is None else at_level(merged, level)
 
 
-async def _merge(name: str, patches: Sequence[Patch], skill: Skill, ctx: StageContext, level: int | None) -> Patch:
-    system = ctx.prompts.render("merge_system", variant=name)
-    dump = json.dumps({"merge_level": level, "patches": [p.to_json() for p in patches]}, ensure_ascii=False, indent=1)
-    user = ctx.prompts.render("merge_user", skill=skill.text.strip(), patches=dump)
-    request = replace(ctx.request(system, user, stage="merge"), schema=MERGE_REPLY, schema_name="merge")
-    try:
-        asked = await ask_json(ctx.model, request, read_merge)
-    except StopRun:
-        raise
-    except ModelError as error:
-        ctx.tally.dropped += 1
-        return concatenated(patches, f"merge call failed: {error}")
-    for usage in asked.usages:
-        ctx.tally.add("merge", usage)
-    ctx.tally.reasks += asked.reasks
-    if asked.value is None:
-        ctx.tally.dropped += 1
-        return concatenated(patches, f"merge reply dropped: {asked.dropped}")
-    if level is None:
-        return asked.value
-    return replace(asked.value, edits=tuple(replace(e, merge_level=level) for e in asked.value.edits))
-
-
-async def reduce_group(name: str, patches: Sequence[Patch], skill: Skill, ctx: StageContext) -> Patch | None:
-    """Reduce one group to a single patch; None when it is empty. Chunks of a level run in parallel."""
+async def reduce_group(name: str, changes: Sequence[Change], skill: Skill, ctx: StageContext) -> Change | None:
+    """Reduce one group to a single change; None when it is empty. Chunks of a level run in parallel."""
     size = max(2, ctx.settings.merge_batch_size)
     level = 0
-    current: list[Patch] = list(patches)
+    current: list[Change] = list(changes)
     while len(current) > 1:
         level += 1
         chunks = [current[at : at + size] for at in range(0, len(current), size)]
-        merged = await gather_all([_merge(name, c, skill, ctx, level) for c in chunks if len(c) > 1])
+        merged = await gather_all([merge(name, c, skill, ctx, level) for c in chunks if len(c) > 1])
         following = iter(merged)
         current = [c[0] if len(c) == 1 else next(following) for c in chunks]
     return current[0] if current else None
 
 
-async def aggregate(failures: Sequence[Patch], successes: Sequence[Patch], skill: Skill, ctx: StageContext) -> Patch:
-    """One patch out of all. Failure-driven edits take priority in the final merge."""
+async def aggregate(failures: Sequence[Change], successes: Sequence[Change], skill: Skill, ctx: StageContext) -> Change:
+    """One change out of all. Failure-driven edits take priority in the final merge."""
     failure, success = await gather_all(
         [reduce_group("failure", failures, skill, ctx), reduce_group("success", successes, skill, ctx)]
     )
     if failure is None or success is None:
-        return failure or success or Patch()
-    return await _merge("final", [failure, success], skill, ctx, None)
+        return failure or success or ctx.mode.empty
+    return await merge("final", [failure, success], skill, ctx, None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.events import Emit, silent
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
+from skillopt.optimizer.modes import UpdateMode, update_mode
 from skillopt.optimizer.prompting import PromptBook
 
 
@@ -20,6 +21,10 @@ class OptimizerSettings:
     failure_only: bool = False
     profile: str = "full"
     proposals: int = 1
+    update_mode: str = "patch"
+    rewrite_reasoning_effort: str = ""
+    rewrite_max_completion_tokens: int = 64_000
+    """Of every reply that holds a whole skill."""
     temperature: float | None = None
     max_completion_tokens: int = 16_384
     prompt_token_budget: int = 100_000
@@ -57,14 +62,33 @@ class StageContext:
     emit: Emit = silent
     priority: int = 0
     """Of all calls of the stage; work ahead goes behind what a decision waits for."""
+    meta_skill: str = ""
+    """The memory from earlier epochs, for analysts, merges, ranking and the autonomous budget; blank when there is
+    none."""
 
-    def request(self, system: str, user: str, *, stage: str, repeat: int = 0) -> ChatRequest:
-        """An optimizer call: shared instructions in the system message, what is particular to the call last."""
+    @property
+    def mode(self) -> UpdateMode:
+        """How the skill is changed."""
+        return update_mode(self.settings.update_mode)
+
+    @property
+    def item_cap(self) -> int:
+        """Completion tokens of a reply that holds items of the mode: whole documents need more."""
+        s = self.settings
+        return s.max_completion_tokens if self.mode.budgeted else s.rewrite_max_completion_tokens
+
+    def request(
+        self, system: str, user: str, *, stage: str, repeat: int = 0, cap: int | None = None
+    ) -> ChatRequest:
+        """An optimizer call: shared instructions in the system message, what is particular to the call last.
+
+        `cap` replaces the configured completion tokens.
+        """
         s = self.settings
         return ChatRequest(
             messages=(Message("system", system), Message("user", user)),
             stage=stage,
-            max_completion_tokens=s.max_completion_tokens,
+            max_completion_tokens=s.max_completion_tokens if cap is None else cap,
             temperature=s.temperature,
             repeat=repeat,
             deadline_s=s.deadline_s,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Patch
+from skillopt.core.change import Change, with_items
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -22,14 +22,7 @@ from skillopt.envs.base import Env
 from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.observe import observations
-from skillopt.optimizer.schemas import (
-    COMPACT_REPLY,
-    FAILURE_REPLY,
-    SUCCESS_REPLY,
-    AnalystReply,
-    read_analyst,
-    read_compact,
-)
+from skillopt.optimizer.schemas import COMPACT_REPLY, AnalystReply, read_compact
 from skillopt.optimizer.trajectory import contrast, estimated_tokens, render_group
 
 T = TypeVar("T")
@@ -83,9 +76,9 @@ class Reflection:
 
     groups: tuple[Group, ...] = ()
 
-    def patches(self, kind: str) -> list[Patch]:
-        """The patches with at least one edit, of one kind (`failure` or `success`)."""
-        return [g.reply.patch for g in self.groups if g.kind == kind and g.reply is not None and g.reply.patch.edits]
+    def patches(self, kind: str) -> list[Change]:
+        """The patches with at least one item, of one kind (`failure` or `success`)."""
+        return [g.reply.patch for g in self.groups if g.kind == kind and g.reply is not None and g.reply.patch.items]
 
 
 def partition(rollouts: Sequence[Rollout], pass_threshold: float) -> tuple[list[Rollout], list[Rollout]]:
@@ -159,16 +152,18 @@ class Shown:
 def _full_prompts(kind: str, shown: Shown, env: Env, ctx: StageContext) -> tuple[str, str]:
     """Instructions as the system message; skill, history and trajectories as the user's, cut to the token budget."""
     s = ctx.settings
-    system = ctx.prompts.render(f"analyst_{'error' if kind == 'failure' else 'success'}_system", budget=s.learning_rate)
-    fixed = (system, shown.skill.text, shown.buffer_text)
+    name = f"analyst_{'error' if kind == 'failure' else 'success'}{ctx.mode.suffix}_system"
+    system = ctx.prompts.render(name, budget=s.learning_rate)
+    fixed = (system, shown.skill.text, shown.buffer_text, ctx.meta_skill)
     spent = sum(map(estimated_tokens, fixed)) + 400
     texts = [env.task_text(r.item) for r in shown.group]
     user = ctx.prompts.render(
         "analyst_user",
         skill=shown.skill.text.strip(),
-        budget=s.learning_rate,
+        limit=ctx.mode.limit(s.learning_rate),
         target_prompt=_target_prompt(env, shown.group[0]),
         previous=shown.buffer_text,
+        meta_skill=ctx.meta_skill,
         kind=kind,
         trajectories=render_group(shown.group, texts, token_budget=max(1000, s.prompt_token_budget - spent)),
     )
@@ -191,6 +186,7 @@ def _compact_prompts(shown: Shown, env: Env, ctx: StageContext, repeat: int) -> 
         skill=shown.skill.text.strip(),
         budget=ctx.settings.learning_rate,
         previous=shown.buffer_text,
+        meta_skill=ctx.meta_skill,
         wrong=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in wrong],
         right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
         facts=facts,
@@ -204,16 +200,18 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
     if compact:
         schema, (system, user) = COMPACT_REPLY, _compact_prompts(shown, env, ctx, repeat)
     else:
-        schema = FAILURE_REPLY if kind == "failure" else SUCCESS_REPLY
+        schema = ctx.mode.analyst_schema(kind)
         system, user = _full_prompts(kind, shown, env, ctx)
 
     def read(raw: Any) -> AnalystReply:
         if compact:
             return read_compact(raw, source_type=kind, group_size=size, budget=budget)
-        reply = read_analyst(raw, source_type=kind, group_size=size)
-        return replace(reply, patch=replace(reply.patch, edits=reply.patch.edits[:budget]))
+        reply = ctx.mode.read_analyst(raw, source_type=kind, group_size=size)
+        if not ctx.mode.budgeted:
+            return reply
+        return replace(reply, patch=with_items(reply.patch, reply.patch.items[:budget]))
 
-    request = ctx.request(system, user, stage="analyst", repeat=repeat)
+    request = ctx.request(system, user, stage="analyst", repeat=repeat, cap=ctx.item_cap)
     asked = await ask_json(ctx.model, replace(request, schema=schema, schema_name=f"analyst_{kind}"), read)
     for usage in asked.usages:
         ctx.tally.add("analyst", usage)

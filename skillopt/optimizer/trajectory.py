@@ -41,6 +41,11 @@ def _line(entry: Mapping[str, Any]) -> str:
     return f"{label}: {entry.get('content', '')}"
 
 
+def conversation(rollout: Rollout) -> str:
+    """What was said and done, one entry after the other."""
+    return "\n".join(map(_line, rollout.trajectory)) or "(no conversation was recorded)"
+
+
 def render(rollout: Rollout, ordinal: int, task_text: str, *, limit: int) -> str:
     """One trajectory of at most about `limit` characters: header, task, conversation."""
     outcome = rollout.scored
@@ -53,8 +58,7 @@ def render(rollout: Rollout, ordinal: int, task_text: str, *, limit: int) -> str
             header.append(f"failure reason: {cut(outcome.fail_reason, 600)}")
     header.append(f"turns: {sum(e.get('type') == 'message' for e in rollout.trajectory)}")
     blocks = [fenced(cut(task_text, max(200, limit // 2)), "task")]
-    body = "\n".join(map(_line, rollout.trajectory)) or "(no conversation was recorded)"
-    blocks.append(fenced(cut(body, max(200, limit // 2)), "conversation"))
+    blocks.append(fenced(cut(conversation(rollout), max(200, limit // 2)), "conversation"))
     return "\n".join([*header, *blocks])
 
 

@@ -1,0 +1,64 @@
+"""The shapes of the replies at an epoch's end: guidance (slow update), memory (meta skill), one more patch (meta
+reflection). As in `optimizer.schemas`, a reader raises `ReplyError` with a sentence the model can act on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from skillopt.core.edit import OPS
+from skillopt.core.errors import ReplyError
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_TEXT = {"type": "string"}
+_NULLABLE = {"type": ["string", "null"]}
+_EDIT = _object({"op": {"type": "string", "enum": list(OPS)}, "target": _NULLABLE, "content": _NULLABLE})
+
+SLOW_UPDATE_REPLY = _object({"reasoning": _TEXT, "slow_update_content": _TEXT})
+META_SKILL_REPLY = _object({"reasoning": _TEXT, "meta_skill_content": _TEXT})
+META_REFLECT_REPLY = _object(
+    {"meta_summary": _TEXT, "patch": _object({"reasoning": _TEXT, "edits": {"type": "array", "items": _EDIT}})}
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text that the optimizer wrote, and why. `content` is stripped and may be blank: nothing to say."""
+
+    content: str
+    reasoning: str = ""
+
+
+def reply_object(raw: Any) -> dict[str, Any]:
+    """The reply as an object. Raises `ReplyError` for anything else."""
+    if not isinstance(raw, Mapping):
+        raise ReplyError(f"the reply must be one JSON object, got {type(raw).__name__}")
+    return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
+
+
+def text_field(reply: Mapping[str, Any], name: str) -> str:
+    """A text of the reply, stripped; null reads as blank. Raises `ReplyError` when it is absent or no text."""
+    if name not in reply:
+        raise ReplyError(f'the reply has no "{name}"')
+    value = reply[name]
+    if value is not None and not isinstance(value, str):
+        raise ReplyError(f'"{name}" must be text, got {type(value).__name__}')
+    return (value or "").strip()
+
+
+def read_written(raw: Any, field: str) -> Written:
+    """A reply `{reasoning, <field>}`. Raises `ReplyError`."""
+    reply = reply_object(raw)
+    reasoning = reply.get("reasoning")
+    return Written(text_field(reply, field), reasoning if isinstance(reasoning, str) else "")
