@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol, runtime_checkable
 
 from skillopt.core.errors import DeadlineExceeded, TransientModelError
@@ -20,8 +20,8 @@ from skillopt.model.limiter import Place
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
 from skillopt.model.retry import Backoff, Deadline, with_retries
-from skillopt.model.tokens import prompt_bound
-from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, Usage
+from skillopt.model.tokens import bound, prompt_bound
+from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
 from skillopt.model.usage import combined, usage_from_json
 from skillopt.store.journal import Recorded
 
@@ -126,7 +126,7 @@ class _Call:
         limit = client.completion_limit
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
-        self._prompt_bound = prompt_bound(request.messages)
+        self._prompt_bound = prompt_bound(request.messages) + sum(bound(str(tool)) for tool in request.tools)
         self._admitted = False
         self._raised = False
         self._emptied = False
@@ -244,9 +244,23 @@ def _total(usage: Usage) -> int | None:
 
 def reply_to_json(reply: ChatReply) -> dict[str, Any]:
     """What the journal stores of a reply."""
-    return {"text": reply.text, "finish": reply.finish, "model": reply.model, "usage": reply.usage.to_json()}
+    value: dict[str, Any] = {
+        "text": reply.text,
+        "finish": reply.finish,
+        "model": reply.model,
+        "usage": reply.usage.to_json(),
+    }
+    if reply.tool_calls:
+        value["tool_calls"] = [asdict(call) for call in reply.tool_calls]
+    return value
 
 
 def reply_from_json(raw: Any) -> ChatReply:
     """The inverse of `reply_to_json`."""
-    return ChatReply(text=raw["text"], finish=raw["finish"], model=raw["model"], usage=usage_from_json(raw["usage"]))
+    return ChatReply(
+        text=raw["text"],
+        finish=raw["finish"],
+        model=raw["model"],
+        usage=usage_from_json(raw["usage"]),
+        tool_calls=tuple(ToolCall(**call) for call in raw.get("tool_calls", ())),
+    )

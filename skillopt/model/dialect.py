@@ -1,9 +1,9 @@
-"""The request body in the form a server accepts, and what a 400 teaches about that form.
+"""The request body in the form a server accepts, and what a refusal teaches about that form.
 
-Servers differ in the name of the completion cap, in the sampling parameters they take and in how they take a schema. A
-dialect starts from the standard form; a refusal that names a parameter gives the next form, once per parameter, so that
-a server that refuses everything ends in its own error message and not in a loop. Values out of range are no question of
-form and teach nothing.
+Servers differ in the API they speak (Chat Completions or Responses), in the name of the completion cap, in the
+sampling parameters and vendor fields they take and in how they take a schema. A dialect starts from the standard form;
+a refusal that names a parameter gives the next form, once per parameter, so that a server that refuses everything ends
+in its own error message and not in a loop. Values out of range are no question of form and teach nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from skillopt.model import responses
 from skillopt.model.types import ChatRequest, Message
 
+Api = Literal["chat", "responses"]
 SchemaForm = Literal["json_schema", "json_object", "text"]
 
 CAP_FIELDS = ("max_completion_tokens", "max_tokens")
-OPTIONAL_FIELDS = ("temperature", "top_p", "seed", "reasoning_effort")
+OPTIONAL_FIELDS = ("temperature", "top_p", "seed", "reasoning_effort", "tool_choice")
+_NEEDED_FIELDS = frozenset({"model", "messages", "input", "response_format", "text", "tools", *CAP_FIELDS})
+"""Never left out, whatever a refusal says."""
+_WORDS = {"reasoning_effort": ("reasoning_effort", "reasoning.effort", "reasoning")}
+"""How a server may name a parameter, where it is not the name itself."""
 _SCHEMA_WORDS = ("response_format", "json_schema", "json_object", "grammar", "structured output")
 
 _REFUSED_FORM = re.compile(
@@ -38,27 +44,36 @@ _OUT_OF_RANGE = re.compile(
 class Dialect:
     """One form. `omitted` are parameters the server refuses; `tried` are cap names it has refused."""
 
+    api: Api = "chat"
     cap_field: str = CAP_FIELDS[0]
     omitted: frozenset[str] = frozenset()
     schema_form: SchemaForm = "json_schema"
     tried: frozenset[str] = frozenset()
 
-    def body(self, request: ChatRequest, *, model: str, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON body. `fixed` holds values that the request leaves unset, and vendor fields."""
-        messages = request.messages
-        body: dict[str, Any] = {"model": model, "messages": [], self.cap_field: request.max_completion_tokens}
+    def body(
+        self, request: ChatRequest, *, model: str, fixed: Mapping[str, Any], limit: int | None = None
+    ) -> dict[str, Any]:
+        """The JSON body of an encodable request. `fixed` holds values that the request leaves unset, and vendor fields; no more completion
+        tokens than `limit` are asked for."""
         asked = {
             "temperature": request.temperature,
             "top_p": request.top_p,
             "seed": request.seed,
             "reasoning_effort": request.reasoning_effort or None,
+            "tool_choice": request.tool_choice or None,
         }
-        for name, value in {**fixed, **{k: v for k, v in asked.items() if v is not None}}.items():
-            if value is not None and name not in self.omitted:
-                body[name] = value
-        if request.schema is not None:
-            messages = self._add_schema(body, request)
-        body["messages"] = [_encodable(message.to_json()) for message in messages]
+        options = {**fixed, **{k: v for k, v in asked.items() if v is not None}}
+        if request.tools and self.api == "chat":
+            options["reasoning_effort"] = None  # the chat API takes either tools or an effort
+        options = {k: v for k, v in options.items() if v is not None and k not in self.omitted}
+        cap = request.max_completion_tokens if limit is None else min(limit, request.max_completion_tokens)
+        if self.api == "responses":
+            return responses.body(request, model=model, cap=cap, options=options)
+        body: dict[str, Any] = {"model": model, "messages": [], self.cap_field: cap, **options}
+        if request.tools:
+            body["tools"] = [dict(tool) for tool in request.tools]
+        messages = request.messages if request.schema is None else self._add_schema(body, request)
+        body["messages"] = [message.to_json() for message in messages]
         return body
 
     def _add_schema(self, body: dict[str, Any], request: ChatRequest) -> tuple[Message, ...]:
@@ -81,14 +96,17 @@ class Dialect:
     def after(self, words: str, *, sent: Mapping[str, Any]) -> Dialect | None:
         """The next form after a refusal in these words of the body `sent`; None when the words are not about form."""
         lowered = words.lower()
+        if self.api == "chat" and "v1/responses" in lowered:
+            return replace(self, api="responses")
         if not _REFUSED_FORM.search(lowered):
             return None
         if "response_format" in sent and any(word in lowered for word in _SCHEMA_WORDS):
             return replace(self, schema_form="json_object" if self.schema_form == "json_schema" else "text")
-        for name in OPTIONAL_FIELDS:
-            if name in sent and name not in self.omitted and _names(lowered, name):
+        given = [name for name in sent if name not in _NEEDED_FIELDS]
+        for name in ("reasoning_effort" if name == "reasoning" else name for name in given):
+            if any(_names(lowered, word) for word in _WORDS.get(name, (name,))):
                 return replace(self, omitted=self.omitted | {name})
-        if _names(lowered, self.cap_field) and not _OUT_OF_RANGE.search(lowered):
+        if self.api == "chat" and _names(lowered, self.cap_field) and not _OUT_OF_RANGE.search(lowered):
             other = CAP_FIELDS[1 - CAP_FIELDS.index(self.cap_field)]
             if other not in self.tried:
                 return replace(self, cap_field=other, tried=self.tried | {self.cap_field})
@@ -96,6 +114,8 @@ class Dialect:
 
     def difference(self, earlier: Dialect) -> str:
         """One sentence for the log: what this form does that the earlier one did not."""
+        if self.api != earlier.api:
+            return "is served by the Responses API only; using it"
         if self.cap_field != earlier.cap_field:
             return f"takes {self.cap_field} in place of {earlier.cap_field}"
         if self.schema_form != earlier.schema_form:
@@ -107,15 +127,4 @@ class Dialect:
 
 def _names(text: str, name: str) -> bool:
     """True when the words name the parameter itself, not another one that contains its name."""
-    return re.search(rf"(?<![a-z_]){name}(?![a-z_])", text) is not None
-
-
-def _encodable(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with half surrogate pairs replaced: they come from broken files and have no UTF-8 form."""
-    content = message["content"]
-    if isinstance(content, str) and not content.isascii():
-        try:
-            content.encode()
-        except UnicodeEncodeError:
-            message["content"] = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return message
+    return re.search(rf"(?<![a-z_]){re.escape(name)}(?![a-z_])", text) is not None

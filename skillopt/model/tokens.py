@@ -34,7 +34,7 @@ def prompt_bound(messages: Iterable[Message]) -> int:
     """`bound` of a whole prompt, message frames and images included."""
     total = 0
     for message in messages:
-        total += MESSAGE_OVERHEAD
+        total += MESSAGE_OVERHEAD + sum(MESSAGE_OVERHEAD + bound(call.arguments) for call in message.tool_calls)
         if isinstance(message.content, str):
             total += bound(message.content)
             continue

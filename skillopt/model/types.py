@@ -15,23 +15,47 @@ Finish = Literal["stop", "length", "refusal", "tool_calls"]
 
 
 @dataclass(frozen=True)
-class Message:
-    """One chat message. `content` is text, or OpenAI content parts for images."""
+class ToolCall:
+    """A tool that the model wants called. `arguments` is its JSON text as the model wrote it, valid or not."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The OpenAI wire shape."""
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message. `content` is text, or OpenAI content parts for images.
+
+    An assistant message may carry `tool_calls`; a message of the role `tool` answers the one named by `tool_call_id`.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str | tuple[Mapping[str, Any], ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The OpenAI wire shape."""
         content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
-        return {"role": self.role, "content": content}
+        message: dict[str, Any] = {"role": self.role, "content": content}
+        if self.tool_calls:
+            message["tool_calls"] = [call.to_json() for call in self.tool_calls]
+        if self.tool_call_id:
+            message["tool_call_id"] = self.tool_call_id
+        return message
 
 
 @dataclass(frozen=True)
 class ChatRequest:
     """Everything that can change the answer, and what governs the call.
 
-    In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat.
+    In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat,
+    and, where given, tools and tool_choice.
     Not in it: stage, priority, deadline_s, attempts, idempotency_key, schema_name.
     """
 
@@ -44,6 +68,10 @@ class ChatRequest:
     reasoning_effort: str = ""
     schema: Mapping[str, Any] | None = None
     schema_name: str = "reply"
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """OpenAI function tools: `{"type": "function", "function": {"name", "description", "parameters"}}`."""
+    tool_choice: str | Mapping[str, Any] = ""
+    """`auto`, `none`, `required` or one function; blank leaves it to the provider."""
     repeat: int = 0
     priority: int = 0
     """Lower goes first when the endpoint is full; speculation uses 10."""
@@ -55,7 +83,7 @@ class ChatRequest:
 
     def key_fields(self) -> dict[str, Any]:
         """The request's share of the journal key."""
-        return {
+        fields: dict[str, Any] = {
             "messages": [m.to_json() for m in self.messages],
             "max_completion_tokens": self.max_completion_tokens,
             "temperature": self.temperature,
@@ -65,6 +93,9 @@ class ChatRequest:
             "schema": self.schema,
             "repeat": self.repeat,
         }
+        if self.tools:
+            fields |= {"tools": [dict(tool) for tool in self.tools], "tool_choice": self.tool_choice}
+        return fields
 
 
 @dataclass(frozen=True)
@@ -95,6 +126,12 @@ class ChatReply:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     """The model name that the provider reported."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What the model wants called, in its order; finish is then `tool_calls`."""
+
+    def message(self) -> Message:
+        """The reply as the next message of a conversation."""
+        return Message("assistant", self.text, tool_calls=self.tool_calls)
 
 
 class Backend(Protocol):

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.redact import redact
-from skillopt.model.types import ChatReply, Finish, Usage
+from skillopt.model.types import ChatReply, Finish, ToolCall, Usage
 
 _FINISH: Mapping[str, Finish] = {
     "length": "length",
@@ -37,18 +37,17 @@ _HINTS = {
     401: "check the API key of this role",
     403: "the key may not use this model or endpoint",
     404: "check the base URL (usually ending in /v1) and the model name",
+    307: "the server sends calls elsewhere; give the final address",
+    308: "the server sends calls elsewhere; give the final address",
 }
+_UNKNOWN_MODEL = re.compile(r"model_not_found|DeploymentNotFound|not_found_error|model\b.{0,80}(?:not exist|not found)")
+_MODEL_HINT = "check the model name of this role"
 _LONGEST_WORDS = 600
 
 
 def read_reply(text: str, where: str) -> ChatReply:
     """The reply in a 200's body. Raises `TransientModelError` for anything that is not one; `where` is the URL."""
-    if not text.strip():
-        raise TransientModelError(f"{where} answered with an empty body")
-    try:
-        raw: Any = json.loads(text)
-    except ValueError:
-        raise TransientModelError(f"{where} answered with invalid JSON: {shortened(text, limit=120)!r}") from None
+    raw = parse_body(text, where)
     choice = _first_choice(raw)
     if choice is None:
         raise TransientModelError(f"{where} answered without choices: {shortened(text, limit=300)}")
@@ -56,13 +55,44 @@ def read_reply(text: str, where: str) -> ChatReply:
     message = cast("Mapping[str, Any]", choice.get("message") or {})
     finish = _FINISH.get(str(choice.get("finish_reason")), "stop")
     content = _content(message.get("content"))
+    usage, model = read_usage(body.get("usage")), str(body.get("model") or "")
     if content is None and message.get("refusal"):
-        return ChatReply(
-            str(message["refusal"]), "refusal", read_usage(body.get("usage")), str(body.get("model") or "")
-        )
-    if not content and message.get("tool_calls"):
+        return ChatReply(str(message["refusal"]), "refusal", usage, model)
+    calls = _tool_calls(message.get("tool_calls"))
+    if finish == "stop" and (calls or (not content and message.get("tool_calls"))):
         finish = "tool_calls"
-    return ChatReply(content or "", finish, read_usage(body.get("usage")), str(body.get("model") or ""))
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if not content and not calls and finish == "stop" and isinstance(thought, str) and thought.strip():
+        content = f"<think>{thought.strip()}</think>"  # said without an answer: visible as what it is
+    return ChatReply(content or "", finish, usage, model, calls)
+
+
+def _tool_calls(raw: Any) -> tuple[ToolCall, ...]:
+    """The well-formed calls; a function without a name cannot be called and is left out."""
+    calls: list[ToolCall] = []
+    for entry in cast("list[Any]", raw) if isinstance(raw, list) else ():
+        call = as_mapping(entry)
+        function = as_mapping(call.get("function"))
+        name, arguments = function.get("name"), function.get("arguments")
+        if isinstance(name, str) and name:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+            calls.append(ToolCall(str(call.get("id") or f"call_{len(calls)}"), name, text))
+    return tuple(calls)
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """The value when it is a JSON object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def parse_body(text: str, where: str) -> Any:
+    """The JSON of a 200's body. Raises `TransientModelError` when it is empty or no JSON."""
+    if not text.strip():
+        raise TransientModelError(f"{where} answered with an empty body")
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise TransientModelError(f"{where} answered with invalid JSON: {shortened(text, limit=120)!r}") from None
 
 
 def _first_choice(raw: Any) -> Mapping[str, Any] | None:
@@ -92,19 +122,15 @@ def read_usage(raw: Any) -> Usage:
         return Usage()
     usage = cast("Mapping[str, Any]", raw)
     return Usage(
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(_inner(usage, "prompt_tokens_details").get("cached_tokens")),
-        reasoning_tokens=_count(_inner(usage, "completion_tokens_details").get("reasoning_tokens")),
+        prompt_tokens=whole(usage.get("prompt_tokens")),
+        completion_tokens=whole(usage.get("completion_tokens")),
+        cached_tokens=whole(as_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        reasoning_tokens=whole(as_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
     )
 
 
-def _inner(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = usage.get(name)
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _count(value: Any) -> int | None:
+def whole(value: Any) -> int | None:
+    """A count that a provider reported; None for anything that is not one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -139,9 +165,10 @@ def status_error(
     if status in _TRANSIENT or status >= 500:
         overloaded = status in _OVERLOADED or "overload" in body.lower()
         return TransientModelError(message, retry_after=retry_after(headers), overloaded=overloaded)
-    if status in (400, 413, 422) and _CONTEXT.search(body):
+    if status == 413 or (status in (400, 422) and _CONTEXT.search(body)):
         return ContextOverflow(message)
-    return FatalModelError(message, hint=_HINTS.get(status, ""))
+    hint = _MODEL_HINT if status in (400, 404) and _UNKNOWN_MODEL.search(body) else _HINTS.get(status, "")
+    return FatalModelError(message, hint=hint)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
