@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
@@ -94,6 +94,26 @@ class Env(Protocol):
     def prompt(self, name: str) -> str | None:
         """This environment's own template for an optimizer prompt (`analyst_error`, …), or None for the generic one."""
         ...
+
+
+@runtime_checkable
+class Referenced(Protocol):
+    """An environment that knows how some of its items are solved."""
+
+    def hidden_reference(self, item: Item) -> str | None:
+        """A worked solution, a plan, a sketch: for analysts, on training items only. The target never sees it."""
+        ...
+
+
+def hidden_reference(env: Env, item: Item) -> str:
+    """What the environment knows of an item's solution besides the gold value; blank for most environments."""
+    return (env.hidden_reference(item) or "").strip() if isinstance(env, Referenced) else ""
+
+
+def takes_readout(env: Env) -> bool:
+    """Whether the target may be asked a diagnostic question beside the task. An environment in which every word of a
+    reply is the answer says no with an attribute `takes_readout = False`."""
+    return bool(getattr(env, "takes_readout", True))
 
 
 class EnvConfig(Protocol):

@@ -21,6 +21,8 @@ class OptimizerSettings:
     failure_only: bool = False
     profile: str = "full"
     proposals: int = 1
+    reminders: tuple[str, ...] = ()
+    """Analysts (`failure`, `success`) that may write appendix notes; none means reflection is not skill-aware."""
     update_mode: str = "patch"
     rewrite_reasoning_effort: str = ""
     rewrite_max_completion_tokens: int = 64_000
@@ -70,6 +72,16 @@ class StageContext:
     def mode(self) -> UpdateMode:
         """How the skill is changed."""
         return update_mode(self.settings.update_mode)
+
+    @property
+    def reminders(self) -> tuple[str, ...]:
+        """Kinds of analysts that may write notes: none where whole documents are asked for."""
+        return self.settings.reminders if self.mode.budgeted else ()
+
+    @property
+    def aware(self) -> bool:
+        """Whether reflection tells defects of the skill from lapses of the target."""
+        return bool(self.reminders)
 
     @property
     def item_cap(self) -> int:

@@ -18,12 +18,13 @@ from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
-from skillopt.envs.base import Env
+from skillopt.envs.base import Env, hidden_reference
 from skillopt.model.replies import ask_json
+from skillopt.optimizer.appendix import read_aware, with_notes
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.observe import observations
 from skillopt.optimizer.schemas import COMPACT_REPLY, AnalystReply, read_compact
-from skillopt.optimizer.trajectory import contrast, estimated_tokens, render_group
+from skillopt.optimizer.trajectory import Task, contrast, estimated_tokens, render_group
 
 T = TypeVar("T")
 
@@ -67,7 +68,12 @@ class Group:
             body["failure_summary"] = [dict(s) for s in self.reply.summary]
         else:
             body["success_patterns"] = list(self.reply.patterns)
-        return {**body, "patch": self.reply.patch.to_json()}
+        body["patch"] = self.reply.patch.to_json()
+        if self.reply.labels:
+            body["labels"] = list(self.reply.labels)
+        if self.reply.notes:
+            body["appendix_notes"] = list(self.reply.notes)
+        return body
 
 
 @dataclass(frozen=True)
@@ -75,10 +81,18 @@ class Reflection:
     """All groups of one batch, failures first, in group order."""
 
     groups: tuple[Group, ...] = ()
+    deep: tuple[Group, ...] = ()
+    """Groups of the diagnostic attempts (`optimizer.deep_reflect`), if there were any."""
 
     def patches(self, kind: str) -> list[Change]:
         """The patches with at least one item, of one kind (`failure` or `success`)."""
-        return [g.reply.patch for g in self.groups if g.kind == kind and g.reply is not None and g.reply.patch.items]
+        groups = (*self.groups, *self.deep)
+        return [g.reply.patch for g in groups if g.kind == kind and g.reply is not None and g.reply.patch.items]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The reminders of all replies, those of replies without a patch included."""
+        return tuple(n for g in (*self.groups, *self.deep) if g.reply is not None for n in g.reply.notes)
 
 
 def partition(rollouts: Sequence[Rollout], pass_threshold: float) -> tuple[list[Rollout], list[Rollout]]:
@@ -103,8 +117,14 @@ async def reflect(
     batch_seed: int,
     buffer_text: str,
     repeat: int = 0,
+    readout: str = "",
+    required: bool = True,
 ) -> Reflection:
-    """Ask one analyst a group. `repeat` > 0 is another independent sample of the same prompts."""
+    """Ask one analyst a group. `repeat` > 0 is another independent sample of the same prompts.
+
+    `readout` is what these attempts were asked besides their task. Raises `StopRun` when there are failures and no call
+    succeeded, unless the reflection is not `required`.
+    """
     size = ctx.settings.minibatch_size
     failures, successes = partition(rollouts, env.pass_threshold)
     jobs = [("failure", n, g) for n, g in enumerate(groups_of(failures, size, batch_seed))]
@@ -114,7 +134,7 @@ async def reflect(
 
     async def one(kind: str, number: int, group: list[Rollout]) -> Group:
         async with places:
-            shown = Shown(skill, buffer_text, tuple(group), tuple(successes[:3]))
+            shown = Shown(skill, buffer_text, tuple(group), tuple(successes[:3]), readout)
             ids = tuple(r.item.id for r in group)
             try:
                 reply, lost = await _ask(kind, shown, env, ctx, repeat)
@@ -128,7 +148,7 @@ async def reflect(
 
     done = await gather_all([one(*job) for job in jobs])
     asked = [g for g in done if not g.lost.startswith("call failed")]
-    if failures and not asked:
+    if failures and not asked and required:
         raise StopRun(f"no analyst call of this step succeeded; the first said: {done[0].lost}")
     return Reflection(tuple(done))
 
@@ -147,16 +167,17 @@ class Shown:
     buffer_text: str
     group: tuple[Rollout, ...]
     right: tuple[Rollout, ...]
+    readout: str = ""
 
 
 def _full_prompts(kind: str, shown: Shown, env: Env, ctx: StageContext) -> tuple[str, str]:
     """Instructions as the system message; skill, history and trajectories as the user's, cut to the token budget."""
     s = ctx.settings
     name = f"analyst_{'error' if kind == 'failure' else 'success'}{ctx.mode.suffix}_system"
-    system = ctx.prompts.render(name, budget=s.learning_rate)
-    fixed = (system, shown.skill.text, shown.buffer_text, ctx.meta_skill)
+    system = ctx.prompts.render(name, budget=s.learning_rate, aware=ctx.aware, notes=kind in ctx.reminders)
+    fixed = (system, shown.skill.text, shown.buffer_text, ctx.meta_skill, shown.readout)
     spent = sum(map(estimated_tokens, fixed)) + 400
-    texts = [env.task_text(r.item) for r in shown.group]
+    tasks = [Task(env.task_text(r.item), hidden_reference(env, r.item)) for r in shown.group]
     user = ctx.prompts.render(
         "analyst_user",
         skill=shown.skill.text.strip(),
@@ -165,7 +186,8 @@ def _full_prompts(kind: str, shown: Shown, env: Env, ctx: StageContext) -> tuple
         previous=shown.buffer_text,
         meta_skill=ctx.meta_skill,
         kind=kind,
-        trajectories=render_group(shown.group, texts, token_budget=max(1000, s.prompt_token_budget - spent)),
+        readout=shown.readout,
+        trajectories=render_group(shown.group, tasks, token_budget=max(1000, s.prompt_token_budget - spent)),
     )
     return system, user
 
@@ -201,12 +223,14 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
         schema, (system, user) = COMPACT_REPLY, _compact_prompts(shown, env, ctx, repeat)
     else:
         schema = ctx.mode.analyst_schema(kind)
+        if ctx.aware:
+            schema = with_notes(schema, kind, notes=kind in ctx.reminders)
         system, user = _full_prompts(kind, shown, env, ctx)
 
     def read(raw: Any) -> AnalystReply:
         if compact:
             return read_compact(raw, source_type=kind, group_size=size, budget=budget)
-        reply = ctx.mode.read_analyst(raw, source_type=kind, group_size=size)
+        reply = _read(raw, kind, size, ctx)
         if not ctx.mode.budgeted:
             return reply
         return replace(reply, patch=with_items(reply.patch, reply.patch.items[:budget]))
@@ -219,3 +243,14 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
     if asked.value is None:
         ctx.tally.dropped += 1
     return asked.value, asked.dropped
+
+
+def _read(raw: Any, kind: str, size: int, ctx: StageContext) -> AnalystReply:
+    """A reply of the full profile, with what skill-aware reflection adds to it."""
+
+    def plain(raw: Any) -> AnalystReply:
+        return ctx.mode.read_analyst(raw, source_type=kind, group_size=size)
+
+    if not ctx.aware:
+        return plain(raw)
+    return read_aware(raw, plain, AnalystReply(ctx.mode.empty), notes=kind in ctx.reminders)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
+from skillopt.core.change import Change, with_items
 from skillopt.core.edit import OPS, Edit, Patch
 from skillopt.core.errors import ReplyError
 
@@ -67,13 +68,23 @@ MERGE_REPLY = _object(
 RANKING_REPLY = _object({"reasoning": _TEXT, "selected_indices": {"type": "array", "items": {"type": "integer"}}})
 
 
+class ReadPayload(Protocol):
+    """Reads the items of one reply. Raises `ReplyError`."""
+
+    def __call__(self, raw: Any, *, source_type: str, support: int) -> Change: ...
+
+
 @dataclass(frozen=True)
 class AnalystReply:
-    """A readable analyst reply: the patch and what the analyst saw."""
+    """A readable analyst reply: the patch (in the rewriting modes another change) and what the analyst saw."""
 
-    patch: Patch
+    patch: Change
     summary: tuple[Mapping[str, Any], ...] = ()
     patterns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Reminders for the skill's appendix (`optimizer.appendix`)."""
+    labels: tuple[str, ...] = ()
+    """One for each item of a success analyst, DISCOVERY or OPTIMIZATION; recorded, never acted on."""
 
 
 def _mapping(raw: Any) -> Mapping[str, Any]:
@@ -92,32 +103,41 @@ def _edits(raw: Any, *, source_type: str, support: int) -> tuple[Edit, ...]:
     return tuple(Edit.from_json(e, source_type=source_type, support_count=support) for e in cast("Sequence[Any]", raw))
 
 
-def _own(raw: Any, source_type: str, support: int) -> tuple[Edit, ...]:
-    """Edits of one group; where they come from is known, whatever the model wrote."""
-    return tuple(replace(e, source_type=source_type) for e in _edits(raw, source_type=source_type, support=support))
+def read_patch(raw: Any, *, source_type: str, support: int) -> Patch:
+    """The object with `edits`, or the bare list of them. Raises `ReplyError` when there is no such list."""
+    if isinstance(raw, list):
+        return Patch(_edits(cast("Any", raw), source_type=source_type, support=support))
+    reply = _mapping(raw)
+    reasoning = reply.get("reasoning")
+    edits = _edits(reply.get("edits"), source_type=source_type, support=support)
+    return Patch(edits, reasoning if isinstance(reasoning, str) else "")
 
 
-def read_analyst(raw: Any, *, source_type: str, group_size: int) -> AnalystReply:
-    """A reply in the shape of pipeline §5; a bare array is the edit list. `support_count` is the true group size.
+def read_analyst(
+    raw: Any, *, source_type: str, group_size: int, key: str = "edits", payload: ReadPayload = read_patch
+) -> AnalystReply:
+    """A reply in the shape of pipeline §5; a bare array is the list of items. `support_count` is the true group size.
 
-    Raises `ReplyError` when there is no patch.
+    `payload` reads the object under "patch", whose list is called `key`. Where items come from is known, whatever the
+    model wrote. Raises `ReplyError` when there is no patch.
     """
     if isinstance(raw, list):
-        return AnalystReply(Patch(_own(cast("Any", raw), source_type, group_size)))
+        return AnalystReply(_from(payload(cast("Any", raw), source_type=source_type, support=group_size), source_type))
     reply = _mapping(raw)
-    body = reply.get("patch", reply if "edits" in reply else None)
+    body = reply.get("patch", reply if key in reply else None)
     if not isinstance(body, Mapping):
-        raise ReplyError('the reply has no "patch" object with "reasoning" and "edits"')
-    patch = _mapping(cast("Any", body))
-    edits = _own(patch.get("edits"), source_type, group_size)
-    reasoning = patch.get("reasoning")
+        raise ReplyError(f'the reply has no "patch" object with "reasoning" and "{key}"')
     summary: Any = reply.get("failure_summary")
     patterns: Any = reply.get("success_patterns")
     return AnalystReply(
-        patch=Patch(edits, reasoning if isinstance(reasoning, str) else ""),
+        patch=_from(payload(cast("Any", body), source_type=source_type, support=group_size), source_type),
         summary=tuple(_mapping(s) for s in _list(summary) if isinstance(s, Mapping)),
         patterns=tuple(p for p in _list(patterns) if isinstance(p, str)),
     )
+
+
+def _from(change: Change, source_type: str) -> Change:
+    return with_items(change, [replace(item, source_type=source_type) for item in change.items])
 
 
 def read_compact(raw: Any, *, source_type: str, group_size: int, budget: int) -> AnalystReply:
@@ -141,17 +161,6 @@ def read_compact(raw: Any, *, source_type: str, group_size: int, budget: int) ->
     )
     summary = {"failure_type": "rule_missing", "count": group_size, "description": str(cause or "")}
     return AnalystReply(Patch(edits, str(cause or "")), (summary,))
-
-
-def read_merge(raw: Any) -> Patch:
-    """A merge reply `{reasoning, edits}`. Raises `ReplyError` when there is no edit list."""
-    if isinstance(raw, list):
-        return Patch(_edits(cast("Any", raw), source_type="mixed", support=1))
-    reply = _mapping(raw)
-    reasoning = reply.get("reasoning")
-    return Patch(
-        _edits(reply.get("edits"), source_type="mixed", support=1), reasoning if isinstance(reasoning, str) else ""
-    )
 
 
 def read_ranking(raw: Any, *, count: int, budget: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skillopt.core.rollout import Rollout
@@ -46,8 +47,16 @@ def conversation(rollout: Rollout) -> str:
     return "\n".join(map(_line, rollout.trajectory)) or "(no conversation was recorded)"
 
 
-def render(rollout: Rollout, ordinal: int, task_text: str, *, limit: int) -> str:
-    """One trajectory of at most about `limit` characters: header, task, conversation."""
+@dataclass(frozen=True)
+class Task:
+    """What an analyst is told of an item: its text, and what the environment knows of its solution (often nothing)."""
+
+    text: str
+    reference: str = ""
+
+
+def render(rollout: Rollout, ordinal: int, task: Task, *, limit: int) -> str:
+    """One trajectory of at most about `limit` characters: header, task, hidden reference, conversation."""
     outcome = rollout.scored
     header = [f"### Trajectory {ordinal}", f"id: {rollout.item.id}"]
     if rollout.item.task_type:
@@ -57,20 +66,25 @@ def render(rollout: Rollout, ordinal: int, task_text: str, *, limit: int) -> str
         if outcome.fail_reason:
             header.append(f"failure reason: {cut(outcome.fail_reason, 600)}")
     header.append(f"turns: {sum(e.get('type') == 'message' for e in rollout.trajectory)}")
-    blocks = [fenced(cut(task_text, max(200, limit // 2)), "task")]
-    blocks.append(fenced(cut(conversation(rollout), max(200, limit // 2)), "conversation"))
+    share = max(200, limit // (3 if task.reference else 2))
+    blocks = [fenced(cut(task.text, share), "task")]
+    if task.reference:
+        blocks.append(
+            f"hidden reference (the target does not see it):\n{fenced(cut(task.reference, share), 'reference')}"
+        )
+    blocks.append(fenced(cut(conversation(rollout), share), "conversation"))
     return "\n".join([*header, *blocks])
 
 
-def render_group(rollouts: Sequence[Rollout], task_texts: Sequence[str], *, token_budget: int) -> str:
+def render_group(rollouts: Sequence[Rollout], tasks: Sequence[Task], *, token_budget: int) -> str:
     """All trajectories of a group within `token_budget`; a note says when they were shortened to fit."""
     if not rollouts:
         return ""
-    whole = [render(r, n, t, limit=10**9) for n, (r, t) in enumerate(zip(rollouts, task_texts, strict=True), 1)]
+    whole = [render(r, n, t, limit=10**9) for n, (r, t) in enumerate(zip(rollouts, tasks, strict=True), 1)]
     if sum(map(estimated_tokens, whole)) <= token_budget:
         return "\n\n".join(whole)
     limit = max(400, int(token_budget * CHARS_PER_TOKEN / len(rollouts)))
-    short = [render(r, n, t, limit=limit) for n, (r, t) in enumerate(zip(rollouts, task_texts, strict=True), 1)]
+    short = [render(r, n, t, limit=limit) for n, (r, t) in enumerate(zip(rollouts, tasks, strict=True), 1)]
     note = f"(Each trajectory was cut to about {limit} characters so that all {len(rollouts)} fit.)"
     return "\n\n".join([note, *short])
 
