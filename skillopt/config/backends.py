@@ -1,24 +1,29 @@
 """Names of backends: aliases, the `backend` shorthand and each backend's own default model. The only such mapping.
 
-An alias is resolved before anything else looks at a name. A known backend that this version lacks is refused with one
-line; an unknown name is an error with the nearest one.
+An alias is resolved before anything else looks at a name. A name that is not ours may be a plugin's: an entry point of
+the group `skillopt.backends`, of which only the name is read here. A known backend that this version lacks is refused
+with one line; an unknown name is an error with the nearest one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any
 
 from skillopt.config.near import nearest
 from skillopt.config.not_built import NOT_BUILT
 from skillopt.core.errors import ConfigError
 
-AVAILABLE = ("openai_chat", "openai_compatible", "local", "scripted")
-"""Backends that a role may name in this version."""
+GROUP = "skillopt.backends"
+AVAILABLE = ("openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "minimax_chat", "local", "scripted")
+"""Backends of our own that a role may name in this version."""
 
 ALIASES = {
-    "azure": "azure_openai",
-    "azure-openai": "azure_openai",
+    # The same backend: an Azure endpoint, not a name, makes it speak to Azure.
+    "azure": "openai_chat",
+    "azure-openai": "openai_chat",
+    "azure_openai": "openai_chat",
     "openai": "openai_chat",
     "codex": "codex_exec",
     "claude": "claude_chat",
@@ -47,7 +52,18 @@ class Shorthand:
     target: str
 
 
-SHORTHANDS = {name: Shorthand(name, name) for name in AVAILABLE}
+_TARGET_ONLY = ("qwen_chat", "minimax_chat")
+"""As a shorthand these leave the optimizer with openai_chat; a role may still name them."""
+
+
+def shorthand(name: str) -> Shorthand:
+    """What `backend: name` stands for, a canonical name."""
+    return Shorthand("openai_chat" if name in _TARGET_ONLY else name, name)
+
+
+def plugin_names() -> tuple[str, ...]:
+    """Installed backends that are not ours, sorted; nothing is imported."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)} - set(AVAILABLE)))
 
 
 def canonical(name: Any, *, key: str, where: str) -> str:
@@ -57,17 +73,25 @@ def canonical(name: Any, *, key: str, where: str) -> str:
     resolved = ALIASES.get(low, low)
     if resolved in AVAILABLE:
         return resolved
-    hint = f"available: {', '.join(AVAILABLE)}"
+    plugins = plugin_names()
+    if text in plugins:
+        return text
+    hint = f"available: {', '.join((*AVAILABLE, *plugins))}"
     if resolved in NOT_BUILT.backends:
         raise ConfigError(f"{key}={text} ({where}): the backend {resolved} is not available in this version", hint=hint)
-    raise ConfigError(f"{key}={text} ({where}): unknown backend{nearest(low, (*AVAILABLE, *ALIASES))}", hint=hint)
+    raise ConfigError(
+        f"{key}={text} ({where}): unknown backend{nearest(low, (*AVAILABLE, *ALIASES, *plugins))}", hint=hint
+    )
 
 
-def default_model(backend: str, *, local_model: str) -> str:
-    """The model a role gets when none is given."""
+def default_model(backend: str, *, local_model: str, minimax_model: str = "") -> str:
+    """The model a role gets when none is given; blank leaves it to a plugin."""
     return {
         "openai_chat": "gpt-5.5",
         "openai_compatible": "gpt-4o-mini",
+        "claude_chat": "claude-sonnet-4-6",
+        "qwen_chat": "Qwen/Qwen3.5-4B",
+        "minimax_chat": minimax_model or "MiniMax-M3",
         "local": local_model,
         "scripted": "scripted",
-    }[backend]
+    }.get(backend, "")

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from skillopt.config.layers import Layer, Origin, Raw
 from skillopt.config.table import shared_specs
 
-_SHARED_MODEL = "OPENAI_COMPATIBLE_MODEL"
-_ROLE_MODELS = (
-    ("optimizer", "optimizer", "OPTIMIZER_OPENAI_COMPATIBLE_MODEL"),
-    ("optimizer", "teacher", "TEACHER_OPENAI_COMPATIBLE_MODEL"),
-    ("target", "target", "TARGET_OPENAI_COMPATIBLE_MODEL"),
-    ("target", "student", "STUDENT_OPENAI_COMPATIBLE_MODEL"),
-)
-"""(role, role word, variable): models that count only where the role uses the compatible backend."""
+_ROLE_WORDS = (("optimizer", ("optimizer", "teacher")), ("target", ("target", "student")))
+_MODELS = {
+    "OPENAI_COMPATIBLE_MODEL": "openai_compatible",
+    "QWEN_CHAT_MODEL": "qwen_chat",
+    "AZURE_OPENAI_DEPLOYMENT": "openai_chat",
+}
+"""Variables with a model that count only where a role uses this backend; a role's word in front beats the plain one."""
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:
@@ -33,18 +32,20 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
                     if variable.startswith(old):
                         name = name.replace(f".{new}", f".{old.lower()}", 1)
                 entries.append(Raw(name, environ[variable], Origin("environment", variable)))
-    for role in ("optimizer", "target"):
-        own = [(word, v) for owner, word, v in _ROLE_MODELS if owner == role and environ.get(v, "").strip()]
-        if not own and environ.get(_SHARED_MODEL, "").strip():
-            own = [(role, _SHARED_MODEL)]
-        entries += [
-            Raw(f"model.{word}", environ[v], Origin("environment", v), only_backend="openai_compatible")
-            for word, v in own
-        ]
+    for shared, backend in _MODELS.items():
+        for role, words in _ROLE_WORDS:
+            own = [(word, f"{word.upper()}_{shared}") for word in words]
+            found = [(word, v) for word, v in own if environ.get(v, "").strip()]
+            if not found and environ.get(shared, "").strip():
+                found = [(role, shared)]
+            entries += [
+                Raw(f"model.{word}", environ[v], Origin("environment", v), only_backend=backend) for word, v in found
+            ]
     return Layer("environment", tuple(entries))
 
 
 def known_variables() -> tuple[str, ...]:
     """Every variable that is read, for documentation and tests."""
     shared = (variable for spec in shared_specs() for variable in spec.mark.env)
-    return tuple(dict.fromkeys((*shared, _SHARED_MODEL, *(v for _, _, v in _ROLE_MODELS))))
+    roles = (f"{word.upper()}_{v}" for v in _MODELS for _, words in _ROLE_WORDS for word in words)
+    return tuple(dict.fromkeys((*shared, *_MODELS, *roles)))

@@ -24,11 +24,13 @@ SECTIONS = ("model", "train", "gradient", "optimizer", "evaluation", "env", "bud
 class Key:
     """Mark of a field. `flat` lists the flat names, the exported one first; empty means the field's own name.
 
+    `also` lists older names, with and without the section; they give way to the key's own name in the same layer.
     `env` lists environment variables; several are spellings of one (teacher/student) and must agree. `values` maps
     accepted spellings of a value to the canonical one.
     """
 
     flat: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     change: Change = "fixed"
     values: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -58,7 +60,7 @@ class KeySpec:
     @property
     def flats(self) -> tuple[str, ...]:
         """Flat names, the exported one first."""
-        return self.mark.flat or (self.name,)
+        return (*(self.mark.flat or (self.name,)), *self.mark.also)
 
     @property
     def secret(self) -> bool:

@@ -71,6 +71,8 @@ class Setting:
     merge: bool = False
     rank: int = -1
     """Place of the layer, the lowest first."""
+    older: bool = False
+    """Given under an older name, which yields to the key's own."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def settle(layer: Layer, table: KeyTable) -> Settled:
                 f"{raw.origin.where}: a secret on the command line is visible to other programs and deprecated"
                 + (f"; set {spec.mark.env[0]} instead" if spec.mark.env else "")
             )
-        setting = _setting(spec, raw, spelling, rest)
+        setting = replace(_setting(spec, raw, spelling, rest), older=found.older)
         if spec.path in BACKEND_KEYS and setting.value in ("", None):
             # A blank backend says nothing, so that a choice of a lower layer keeps its effect.
             continue
@@ -178,6 +180,11 @@ def _add(settings: dict[str, Setting], spec: KeySpec, new: Setting) -> None:
     if old is None:
         settings[spec.path] = new
         return
+    if old.older != new.older:
+        # What is given under the key's own name counts, unless it is blank.
+        own, older = (old, new) if new.older else (new, old)
+        settings[spec.path] = older if own.value in ("", None) else own
+        return
     # A file cannot say one spelling twice, so what meets there in one form are two spellings.
     two_spellings = old.spelling != new.spelling or (new.origin.kind == "file" and old.form == new.form)
     if two_spellings and old.value != new.value and not new.merge:
@@ -197,7 +204,7 @@ def _spread_shorthand(settings: dict[str, Setting]) -> None:
     chosen = settings.get("model.backend")
     if chosen is None:
         return
-    shorthand = backends.SHORTHANDS[chosen.value]
+    shorthand = backends.shorthand(chosen.value)
     origin = replace(chosen.origin, where=f"{chosen.origin.where} (backend)".strip())
     for key, value in (
         ("model.optimizer_backend", shorthand.optimizer),

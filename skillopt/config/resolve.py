@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from skillopt.config import backends
+from skillopt.config.ambient import keep_home
 from skillopt.config.environment import read_environment
 from skillopt.config.files import load_files
 from skillopt.config.keys import KeySpec
@@ -77,6 +78,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     for role in ROLES:
         notices += _fill_model(role, values, origins, merged)
     _tell_backend(values, origins)
+    notices += keep_home(values, origins)
     notices += _imply_split_mode(values, origins)
     given = {path for path in values if path in merged or not table[path].declared}
     config = _build(table, values, origins, given, env_schemas.get(name, NoSettings))
@@ -167,7 +169,9 @@ def _fill_model(
     """Give a role without a model the default one of its backend."""
     path, chooser = f"model.{role}", f"model.{role}_backend"
     backend, model, origin = values[chooser], values[path], origins[path]
-    standard = backends.default_model(backend, local_model=str(values["model.local_model"]))
+    standard = backends.default_model(
+        backend, local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
+    )
     if not model:
         values[path], origins[path] = standard, Origin("default", f"default of {backend}")
         return []

@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from skillopt.config.keys import Key, Section
+from skillopt.config.model_types import Seconds, Temperature, Tokens
 from skillopt.config.schema_evaluation import EvaluationSection
-from skillopt.config.schema_model import ModelSection, Seconds, Temperature, Tokens
+from skillopt.config.schema_model import ModelSection
 from skillopt.config.schema_optimizer import GradientSection, OptimizerSection
 
 

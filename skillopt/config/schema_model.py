@@ -6,23 +6,16 @@ and never reaches the other role. Adding a backend means adding its fields here 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from skillopt.config.keys import Key, Section
-
-Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
-Seconds = Annotated[int | float, Field(gt=0)]
-Temperature = Annotated[int | float, Field(ge=0, le=2)]
-Tokens = Annotated[int, Field(ge=1)]
-
-_EMPTY = SecretStr("")
-_ROLES = {"optimizer": "teacher", "target": "student"}
-
-
-def _role(role: str, variable: str) -> tuple[str, ...]:
-    return (f"{role.upper()}_{variable}", f"{_ROLES[role].upper()}_{variable}")
+from skillopt.config.model_types import EMPTY, Effort, Seconds, Temperature, Tokens, role_variables
+from skillopt.config.schema_azure import AzureFields
+from skillopt.config.schema_providers import ClaudeFields, MinimaxFields
+from skillopt.config.schema_qwen import QwenFields
 
 
 def _compatible(variable: str) -> tuple[str, ...]:
@@ -30,36 +23,50 @@ def _compatible(variable: str) -> tuple[str, ...]:
 
 
 def _role_compatible(role: str, variable: str) -> tuple[str, ...]:
-    return _role(role, f"OPENAI_COMPATIBLE_{variable}")
+    return role_variables(role, f"OPENAI_COMPATIBLE_{variable}")
 
 
-class ModelSection(Section):
-    """Backends, models, endpoints and credentials."""
+def _without_secrets(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Options are written into the run directory, so a key among them is refused."""
+    for name in options:
+        if any(word in name.lower() for word in ("key", "token", "secret", "password")) and name != "max_tokens":
+            raise ValueError(f"{name} looks like a credential: let the backend read it from the environment")
+    return options
+
+
+Options = Annotated[Mapping[str, Any], AfterValidator(_without_secrets)]
+
+
+class RoleFields(Section):
+    """Who optimizes and who is trained for."""
 
     backend: Annotated[str, Key(flat=("model_backend", "backend"), env=("REFLACT_MODEL_BACKEND",), change="none")] = (
         "openai_chat"
     )
     """Shorthand that sets the backend of both roles; a role's own key in the same layer beats it."""
-    optimizer: Annotated[str, Key(flat=("optimizer_model",), env=_role("optimizer", "DEPLOYMENT"))] = ""
+    optimizer: Annotated[str, Key(flat=("optimizer_model",), env=role_variables("optimizer", "DEPLOYMENT"))] = ""
     """Model that reads trajectories and proposes edits; blank takes the backend's own default model."""
-    target: Annotated[str, Key(flat=("target_model",), env=_role("target", "DEPLOYMENT"))] = ""
+    target: Annotated[str, Key(flat=("target_model",), env=role_variables("target", "DEPLOYMENT"))] = ""
     """Frozen model that the skill is trained for; blank takes the backend's own default model."""
-    optimizer_backend: Annotated[str, Key(env=_role("optimizer", "BACKEND"))] = "openai_chat"
+    optimizer_backend: Annotated[str, Key(env=role_variables("optimizer", "BACKEND"))] = "openai_chat"
     """Backend of the optimizer."""
-    target_backend: Annotated[str, Key(env=_role("target", "BACKEND"))] = "openai_chat"
+    target_backend: Annotated[str, Key(env=role_variables("target", "BACKEND"))] = "openai_chat"
     """Backend of the target."""
     reasoning_effort: Effort | None = None
     """Reasoning effort sent with optimizer and target calls, blank for none; null means medium on openai_chat and
     nothing elsewhere, because many compatible servers refuse the parameter."""
+    rewrite_reasoning_effort: Effort = ""
+    """Reasoning effort of the call that rewrites the whole skill, blank for none whatever the other calls send."""
+    rewrite_max_completion_tokens: Tokens = 64_000
+    """Most tokens that a reply with a whole skill may have; a reply cut off there is not adopted."""
 
-    openai_base_url: Annotated[str, Key(env=("OPENAI_BASE_URL",), change="any")] = "https://api.openai.com/v1"
-    """Endpoint of openai_chat, and of openai_compatible while no endpoint of its own is given."""
-    openai_api_key: Annotated[SecretStr, Key(env=("OPENAI_API_KEY",), change="none")] = _EMPTY
-    """Key for `openai_base_url`; never sent to another endpoint."""
+
+class CompatibleFields(Section):
+    """openai_compatible."""
 
     openai_compatible_base_url: Annotated[str, Key(env=_compatible("BASE_URL"), change="any")] = ""
     """Endpoint of openai_compatible for both roles, up to and including `/v1`."""
-    openai_compatible_api_key: Annotated[SecretStr, Key(env=_compatible("API_KEY"), change="none")] = _EMPTY
+    openai_compatible_api_key: Annotated[SecretStr, Key(env=_compatible("API_KEY"), change="none")] = EMPTY
     """Key of the compatible endpoint; blank for servers that need none."""
     openai_compatible_temperature: Annotated[Temperature | None, Key(env=_compatible("TEMPERATURE"))] = None
     """Sampling temperature where a stage or the environment sets none; null leaves the parameter out."""
@@ -74,7 +81,7 @@ class ModelSection(Section):
     """Compatible endpoint of the optimizer; blank takes the shared one."""
     optimizer_openai_compatible_api_key: Annotated[
         SecretStr, Key(env=_role_compatible("optimizer", "API_KEY"), change="none")
-    ] = _EMPTY
+    ] = EMPTY
     """Key of the optimizer's compatible endpoint; blank takes the shared one while the endpoint is shared too."""
     optimizer_openai_compatible_temperature: Annotated[
         Temperature | None, Key(env=_role_compatible("optimizer", "TEMPERATURE"))
@@ -95,7 +102,7 @@ class ModelSection(Section):
     """Compatible endpoint of the target; blank takes the shared one."""
     target_openai_compatible_api_key: Annotated[
         SecretStr, Key(env=_role_compatible("target", "API_KEY"), change="none")
-    ] = _EMPTY
+    ] = EMPTY
     """Key of the target's compatible endpoint; blank takes the shared one while the endpoint is shared too."""
     target_openai_compatible_temperature: Annotated[
         Temperature | None, Key(env=_role_compatible("target", "TEMPERATURE"))
@@ -109,6 +116,12 @@ class ModelSection(Section):
         Seconds | None, Key(env=_role_compatible("target", "TIMEOUT_SECONDS"), change="any")
     ] = None
     """Seconds per attempt of the target on the compatible endpoint; null takes the shared one."""
+
+
+class ModelSection(  # the bases' fields come first, the last base's at the very beginning
+    ClaudeFields, MinimaxFields, QwenFields, CompatibleFields, AzureFields, RoleFields
+):
+    """Backends, models, endpoints and credentials."""
 
     local_model: str = "qwen2.5-coder-1.5b"
     """Embedded model of the local backend: a name of the catalogue or a path to a .gguf file."""
@@ -126,3 +139,9 @@ class ModelSection(Section):
     """Journal file shared by several runs, looked up before a model is called; blank for none."""
     prices: Annotated[str, Key(change="any")] = ""
     """YAML file with prices that override the shipped table; blank for none."""
+    backend_options: Options = Field(default_factory=dict[str, Any])
+    """Settings of a plugin backend for both roles, handed to it as they are; a credential is refused here."""
+    optimizer_backend_options: Options = Field(default_factory=dict[str, Any])
+    """Settings of the optimizer's plugin backend, laid over the shared ones."""
+    target_backend_options: Options = Field(default_factory=dict[str, Any])
+    """Settings of the target's plugin backend, laid over the shared ones."""

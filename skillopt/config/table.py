@@ -23,11 +23,13 @@ _ROLE_ALIASES = (("teacher", "optimizer"), ("student", "target"))
 
 @dataclass(frozen=True)
 class Found:
-    """A key. `spelling` is the role word used (optimizer, teacher …) or empty; `rest` leads into a map."""
+    """A key. `spelling` is the role word used (optimizer, teacher …) or empty; `rest` leads into a map; `older` is True
+    for one of the key's older names."""
 
     spec: KeySpec
     spelling: str = ""
     rest: tuple[str, ...] = ()
+    older: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class KeyTable:
         spec = self._by_path.get(f"{section}.{key}")
         if spec and (len(parts) == 1 or "map" in spec.kinds or "any" in spec.kinds):
             return Found(spec, word, tuple(parts[1:]))
+        flat = self._by_flat.get(key)
+        if flat and flat.section == section and len(parts) == 1 and key in flat.mark.also:
+            return Found(flat, word, older=True)
         if absent := NOT_BUILT.keys.get(f"{section}.{key}"):
             return absent
         return self._unknown_dotted(name, section, parts[0])
@@ -104,7 +109,7 @@ class KeyTable:
     def _find_flat(self, name: str) -> Found | Absent | Unknown:
         key, word = _canonical_name(name)
         if spec := self._by_flat.get(key):
-            return Found(spec, word)
+            return Found(spec, word, older=key in spec.mark.also)
         if absent := NOT_BUILT.keys.get(key):
             return absent
         if key in SECTIONS:

@@ -1,0 +1,25 @@
+"""Types and names that the parts of section `model` share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
+Seconds = Annotated[int | float, Field(gt=0)]
+Temperature = Annotated[int | float, Field(ge=0, le=2)]
+Tokens = Annotated[int, Field(ge=1)]
+
+EMPTY = SecretStr("")
+_ROLES = {"optimizer": "teacher", "target": "student"}
+
+
+def role_variables(role: str, variable: str) -> tuple[str, ...]:
+    """A role's variable under the role's name and under its older one."""
+    return (f"{role.upper()}_{variable}", f"{_ROLES[role].upper()}_{variable}")
+
+
+def azure_role_variables(role: str, variable: str) -> tuple[str, ...]:
+    """A role's Azure variable: both orders of its words, and the older name."""
+    return (*role_variables(role, f"AZURE_OPENAI_{variable}"), f"AZURE_OPENAI_{role.upper()}_{variable}")
