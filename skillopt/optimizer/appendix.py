@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from skillopt.core.errors import ModelError, ReplyError, StopRun
+from skillopt.core.errors import ReplyError
 from skillopt.core.regions import note_key, without_markers
-from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas import AnalystReply
 
 CAUSES = ("SKILL_DEFECT", "EXECUTION_LAPSE")
@@ -113,14 +113,17 @@ class Consolidation:
 
 
 async def consolidate(notes: Sequence[str], ctx: StageContext) -> Consolidation:
-    """Ask once for a shorter list. Anything but a non-empty, strictly shorter one leaves the notes as they are."""
+    """Ask for a shorter list. Anything but a non-empty, strictly shorter one leaves the notes as they are.
+
+    Raises `StopRun`.
+    """
     request = replace(
         ctx.request(
             ctx.prompts.render("appendix_consolidate_system"),
             ctx.prompts.render("appendix_consolidate_user", notes="\n".join(f"- {note}" for note in notes)),
             stage="appendix_consolidate",
+            cap=CONSOLIDATE_TOKENS,
         ),
-        max_completion_tokens=CONSOLIDATE_TOKENS,
         attempts=CONSOLIDATE_ATTEMPTS,
         schema=NOTES_REPLY,
         schema_name="appendix_consolidate",
@@ -133,17 +136,5 @@ async def consolidate(notes: Sequence[str], ctx: StageContext) -> Consolidation:
             raise ReplyError(f'"notes" must hold at least 1 and at most {len(notes) - 1} notes, got {len(shorter)}')
         return shorter
 
-    try:
-        asked = await ask_json(ctx.model, request, read)
-    except StopRun:
-        raise
-    except ModelError as error:
-        ctx.tally.dropped += 1
-        return Consolidation(tuple(notes), f"call failed: {error}")
-    for usage in asked.usages:
-        ctx.tally.add("appendix_consolidate", usage)
-    ctx.tally.reasks += asked.reasks
-    if asked.value is None:
-        ctx.tally.dropped += 1
-        return Consolidation(tuple(notes), f"reply dropped: {asked.dropped}")
-    return Consolidation(asked.value)
+    shorter, lost = await ask_optional(ctx, request, read)
+    return Consolidation(tuple(notes), lost) if shorter is None else Consolidation(shorter)

@@ -19,6 +19,12 @@ _SUPPLEMENTED = {
     "analyst_error_system": "analyst_error",
     "analyst_success_system": "analyst_success",
     "analyst_compact_system": "analyst_error",
+    "analyst_error_rewrite_system": "analyst_error",
+    "analyst_success_rewrite_system": "analyst_success",
+    "analyst_error_full_rewrite_system": "analyst_error",
+    "analyst_success_full_rewrite_system": "analyst_success",
+    "rewrite_system": "rewrite_skill",
+    "deep_probe_system": "deep_probe",
 }
 """Template → the name by which an environment is asked for its own vocabulary."""
 

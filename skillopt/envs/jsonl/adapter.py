@@ -1,7 +1,8 @@
 """The `jsonl` environment: your own tasks, described in YAML.
 
 System message: the system prompt, how to write the answer, then the skill (left out when blank). User message: the
-template filled with the item's fields; the gold field is withheld from it, and a template that asks for it is refused.
+template filled with the item's fields; gold and reference fields are withheld from it, and a template that asks for one
+is refused.
 All items are rendered and checked by the scorer at load, so a misspelt variable costs nothing.
 """
 
@@ -37,9 +38,11 @@ class JsonlEnv:
         scorer = settings.scorer
         self._scorer = scorer.looking_beside(Path(config.data_path)) if isinstance(scorer, Function) else scorer
         self._user = Template(settings.prompt_template, name="env.prompt_template")
-        if settings.answer_field in self._user.variables:
+        self._withheld = {settings.answer_field, settings.reference_field} - {""}
+        for field in sorted(self._withheld & self._user.variables):
+            what = "gold" if field == settings.answer_field else "reference"
             raise ConfigError(
-                f"env.prompt_template shows the gold field {settings.answer_field!r} to the target",
+                f"env.prompt_template shows the {what} field {field!r} to the target",
                 hint="remove it from the template",
             )
         self._system = Template.beside(__file__, "prompts/rollout_system.md")
@@ -52,7 +55,7 @@ class JsonlEnv:
 
     @property
     def version(self) -> str:
-        options = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note"})
+        options = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note", "reference_field"})
         templates = [self._system.digest, self._review.digest, self._config.max_turns]
         return digest([options, self._scorer.identity(), templates])[:16]
 
@@ -89,16 +92,25 @@ class JsonlEnv:
         return self._scorer.score(answer, item=item, gold=self._gold(item))
 
     def task_text(self, item: Item) -> str:
-        shown = {name: value for name, value in item.data.items() if name != self._settings.answer_field}
+        shown = {name: value for name, value in item.data.items() if name not in self._withheld}
         values: dict[str, Any] = {"item": shown, **shown}
         return self._user.render(values, where=f"item {item.id!r}")
 
     def golds(self, item: Item) -> tuple[str, ...]:
         return self._gold(item).texts
 
+    def hidden_reference(self, item: Item) -> str | None:
+        value = item.data.get(self._settings.reference_field) if self._settings.reference_field else None
+        return None if value is None else str(value)
+
+    @property
+    def takes_readout(self) -> bool:
+        """Not where the whole reply is the answer: what the target says about its decision would be scored with it."""
+        return self._settings.answer_format not in ("whole", "json")
+
     def prompt(self, name: str) -> str | None:
         note = self._settings.analyst_note
-        return note if note.strip() and name in ("analyst_error", "analyst_success") else None
+        return note if note.strip() and name in ("analyst_error", "analyst_success", "deep_probe") else None
 
     def _gold(self, item: Item) -> Gold:
         return Gold.of(item.data.get(self._settings.answer_field))

@@ -44,6 +44,11 @@ class JsonlSettings(BaseModel):
     id_field: str = Field(
         default="id", min_length=1, description="Item field with the id; where no item has it, ids are content hashes."
     )
+    reference_field: str = Field(
+        default="",
+        description="Item field that says how the item is solved, shown to analysts of training items and never to the "
+        "target; blank: none.",
+    )
     task_type_field: str = Field(default="", description="Item field that groups items in tables; blank: no groups.")
     scorer: ScorerSpec = Field(
         default_factory=Normalised,
