@@ -13,7 +13,9 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
+from skillopt.cli.blame import blame
 from skillopt.cli.console import Screen, prepare_streams
+from skillopt.cli.diff import diff
 from skillopt.cli.doctor import doctor
 from skillopt.cli.evaluate import evaluate
 from skillopt.cli.init import init
@@ -31,7 +33,8 @@ app = typer.Typer(
 )
 for name, command in (("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor)):
     app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
-app.command("init")(init)
+for name, command in (("init", init), ("blame", blame), ("diff", diff)):
+    app.command(name)(command)
 app.add_typer(model_app, name="model")
 
 _USAGE_ERROR: type[BaseException] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")

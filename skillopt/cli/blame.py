@@ -1,0 +1,149 @@
+"""`skillopt blame`: line → edit → step → rollouts → verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.console import Screen
+from skillopt.cli.wording import interval, number, plural, verdict
+from skillopt.core.errors import DataError
+from skillopt.core.origins import Line
+from skillopt.engine.cause import Cause
+from skillopt.engine.evidence import Gate, Support
+from skillopt.engine.provenance import Traced
+from skillopt.engine.skill_ref import explained, named_skill, split_lines
+
+_SHOWN_IDS = 8
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def blame(
+    skill: Annotated[
+        str,
+        typer.Argument(
+            help="A skill file of a run (<run>/best_skill.md), one of its lines (best_skill.md:12 or :12-20), a run "
+            "directory, or a step of it (<run>@3).",
+            show_default=False,
+        ),
+    ],
+    run: Annotated[
+        Path | None, typer.Option("--run", help="The run that the file came from, when it lies elsewhere.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say where each line of a skill comes from: edit, step, rollouts, and the verdict that let it in."""
+    faults.run(lambda: _blame(skill, run, as_json=as_json))
+
+
+def _blame(asked: str, run: Path | None, *, as_json: bool) -> int:
+    screen = Screen()
+    path, lines = split_lines(asked)
+    traced = explained(named_skill(path), run)
+    if lines is not None and lines[1] > len(traced.lines):
+        raise DataError(f"{path} has {plural(len(traced.lines), 'line')}, there is no line {lines[1]}")
+    if as_json:
+        screen.line(json.dumps(_selected(traced, lines), ensure_ascii=False, indent=2))
+    elif lines is None:
+        _whole(screen, traced)
+    else:
+        for n in range(lines[0], lines[1] + 1):
+            _one(screen, traced, n)
+    return faults.DONE
+
+
+def _selected(traced: Traced, lines: tuple[int, int] | None) -> dict[str, Any]:
+    body = traced.to_json()
+    if lines is not None:
+        body["lines"] = body["lines"][lines[0] - 1 : lines[1]]
+        named = {name for row in body["lines"] for name in (row["origin"], *row["earlier"])}
+        body["origins"] = {name: cause for name, cause in body["origins"].items() if name in named}
+    return body
+
+
+def _whole(screen: Screen, traced: Traced) -> None:
+    """Every line beside its origin, then each origin with its evidence once."""
+    labels = [traced.cause(line).label for line in traced.lines]
+    width = max(map(len, labels), default=0)
+    digits = len(str(len(labels)))
+    screen.line(f"Text: {traced.version.name} ({traced.version.skill.hash})")
+    for n, (line, label) in enumerate(zip(traced.lines, labels, strict=True), start=1):
+        screen.line(f"{n:>{digits}}  {label:<{width}}  {_shown(line)}".rstrip())
+    for name in traced.surviving():
+        screen.line()
+        screen.line(f"{traced.causes[name].label}:")
+        _evidence(screen, traced.causes[name])
+
+
+def _one(screen: Screen, traced: Traced, n: int) -> None:
+    line = traced.lines[n - 1]
+    cause = traced.cause(line)
+    screen.line(f"{n}: {_shown(line)}")
+    screen.line(f"  from        {cause.label}")
+    _evidence(screen, cause)
+    for name in dict.fromkeys(line.earlier):
+        screen.line(f"  replaced    words of {traced.causes[name].label}")
+
+
+def _evidence(screen: Screen, cause: Cause) -> None:
+    for text in evidence_lines(cause):
+        screen.line(f"  {text}")
+
+
+def evidence_lines(cause: Cause) -> list[str]:
+    """Where a cause's rollouts and verdict are, and what they say."""
+    texts = [f"views in    {cause.place}"]
+    texts += [f"drawn from  {_support(s)}" for s in cause.support]
+    if cause.gate is not None:
+        texts.append(f"verdict     {gate_words(cause.gate)}")
+    elif cause.kind != "initial":
+        texts.append("verdict     none recorded")
+    return texts
+
+
+def _support(support: Support) -> str:
+    how = {
+        "verbatim": "",
+        "reworded": ", reworded when merged",
+        "merged": ", one of the groups it was merged from",
+        "pairs": "",
+    }[support.how]
+    scores: dict[str, Mapping[str, Any]] = {str(r["id"]): r for r in support.rollouts}
+    shown = [_scored(i, scores.get(i)) for i in support.item_ids[:_SHOWN_IDS]]
+    more = len(support.item_ids) - len(shown)
+    return f"{support.file}{how}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+
+
+def _scored(item: str, row: Mapping[str, Any] | None) -> str:
+    return f"{item} ({number(row['hard'], 2)})" if row is not None and row.get("hard") is not None else item
+
+
+def gate_words(gate: Gate) -> str:
+    """A verdict with what it rests on; nothing is said that the record does not hold."""
+    parts = [verdict(str(gate["action"]))]
+    if "wins" in gate and "losses" in gate:
+        n = gate.get("evaluated_n")
+        of = f" on {n} of {gate['selection_n']} measured" if n is not None and "selection_n" in gate else ""
+        parts.append(f"{_count(gate['wins'])} won, {_count(gate['losses'])} lost{of}")
+    if gate.get("interval"):
+        parts.append(f"95 % interval of the difference {interval(gate['interval'])}")
+    elif gate.get("early_stopped"):
+        parts.append("stopped early, so there is no interval")
+    if gate.get("reason"):
+        parts.append(str(gate["reason"]))
+    return "; ".join(parts)
+
+
+def _count(units: int | Sequence[Any]) -> int:
+    return units if isinstance(units, int) else len(units)
+
+
+def _shown(line: Line) -> str:
+    """The line without what a terminal would act on."""
+    return "".join(char if char.isprintable() or char == "\t" else "·" for char in line.text.rstrip("\r"))

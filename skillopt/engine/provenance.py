@@ -1,0 +1,118 @@
+"""Every line of a run's skill, traced to what put it there (invariant I8): the accepted texts of a run, replayed.
+
+Reads views and writes nothing. The bytes decide: a text is explained only if it is a text of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skillopt.core.errors import RunDirError
+from skillopt.core.origins import Hunk, Line
+from skillopt.core.skill import MARKERS, Skill
+from skillopt.engine.cause import INITIAL, Cause
+from skillopt.engine.lineage import Lineage, Version, kept
+from skillopt.engine.run_views import RunViews
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One text of a run, explained line by line. `place` counts the accepted texts before it; a candidate that was not
+    kept comes after the text it was made from."""
+
+    version: Version
+    place: int
+    causes: Mapping[str, Cause]
+    hunks: Mapping[str, list[Hunk]]
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines, in order."""
+        return self.version.lines
+
+    def cause(self, line: Line) -> Cause:
+        """What put a line there."""
+        return self.causes[line.origin]
+
+    def surviving(self) -> dict[str, int]:
+        """Causes after the initial skill with the number of their lines that say something, in order of the run."""
+        counts = dict.fromkeys(self.causes, 0)
+        for line in self.lines:
+            counts[line.origin] += line.text.strip() not in ("", *MARKERS)
+        return {name: n for name, n in counts.items() if n and name != INITIAL.name}
+
+    def to_json(self) -> dict[str, Any]:
+        """All lines with the names of their causes, and those causes."""
+        named = dict.fromkeys(name for line in self.lines for name in (line.origin, *line.earlier))
+        return {
+            "version": self.version.name,
+            "skill_hash": self.version.skill.hash,
+            "lines": [
+                {"line": n, "text": line.text, "origin": line.origin, "earlier": list(line.earlier)}
+                for n, line in enumerate(self.lines, start=1)
+            ],
+            "origins": {name: self.causes[name].to_json() for name in named},
+        }
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """All accepted texts of a run and its candidates."""
+
+    lineage: Lineage
+    candidates: tuple[tuple[int, Version], ...]
+    """(step, text it was made from) of the candidates that were not kept."""
+
+    def of(self, skill: Skill) -> Traced:
+        """The text with these bytes: the last accepted one, else a candidate. Raises `RunDirError` for others."""
+        lineage = self.lineage
+        for place in reversed(range(len(lineage.versions))):
+            if lineage.versions[place].skill == skill:
+                return Traced(lineage.versions[place], place, lineage.causes, lineage.hunks)
+        for step, before in self.candidates:
+            if lineage.views.skill(f"{lineage.views.step_dir(step)}/candidate_skill.md") == skill:
+                record = next(r for r in lineage.views.history if r.get("step") == step)
+                branch = lineage.branch(before)
+                branch.step(record, skill)
+                version = replace(branch.last, name=f"candidate of step {step} (not kept)")
+                place = next(n for n, v in enumerate(lineage.versions) if v.name == before.name) + 1
+                return Traced(version, place, branch.causes, branch.hunks)
+        raise RunDirError(
+            f"these bytes ({skill.hash}) are no text of the run {lineage.views.root}: the file was edited since, or it "
+            "comes from another run",
+            hint=f"blame {lineage.views.root / 'best_skill.md'}, or see with skillopt diff what was changed",
+        )
+
+
+def trace(views: RunViews) -> Provenance:
+    """Replay a run. Raises `RunDirError` when its views are damaged."""
+    lineage, candidates = Lineage(views), list[tuple[int, Version]]()
+    lineage.begin()
+    history = views.history
+    for n, record in enumerate(history):
+        step = _step(views, record, n)
+        after = views.skill(f"skills/skill_v{step:04d}.md")
+        candidate = views.skill(f"{views.step_dir(step)}/candidate_skill.md")
+        if kept(record.get("action")):
+            lineage.step(record, candidate or after or lineage.last.skill)
+        elif candidate is not None:
+            candidates.append((step, lineage.last))
+        if n + 1 == len(history) or history[n + 1].get("epoch") != record.get("epoch"):
+            lineage.epoch_end(int(record.get("epoch") or 0))
+        if after is not None:
+            lineage.rest(f"end of step {step}", record, after)
+    return Provenance(lineage, tuple(candidates))
+
+
+def _step(views: RunViews, record: Record, n: int) -> int:
+    step = record.get("step")
+    if not isinstance(step, int):
+        raise RunDirError(
+            f"{views.root / 'history.json'}: record {n + 1} has no step number",
+            hint="run the training command again: it writes its views anew, for free",
+        )
+    return step
