@@ -1,0 +1,89 @@
+"""Why a run of an agent CLI gave no answer, sorted by what can be done about it.
+
+Judged are the exit code, the error records and the error stream. The text of an answer is never searched: a good answer
+may well speak of invalid API keys. What a program prints outside its records is no answer either; it is looked at only
+when the records hold neither an answer nor an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "auth", "model", "client", "quota", "request", "start",
+    "context", "rate", "overload", "network", "server", "aborted", "turns", "silent", "crash",
+]  # fmt: skip
+
+FATAL: frozenset[str] = frozenset({"auth", "model", "client", "quota", "request", "start"})
+"""Repeating cannot help, for this item or another: the run has to be told."""
+
+_TAIL = 600
+
+_BY_WORDS: tuple[tuple[Kind, str], ...] = (
+    ("client", r"(?:update|upgrade) (?:to|your|the)\b.{0,60}\b(?:version|cli|client|codex|claude|copilot)"
+               r"|(?:client|cli|version) (?:is )?(?:too old|outdated|no longer supported)"
+               r"|requires a newer version|minimum (?:supported )?version|unsupported client"
+               r"|unknown (?:option|argument)|unexpected argument|unrecognized (?:option|subcommand)|unknown variant"),
+    ("context", r"context (?:window|length)|maximum context|prompt is too long|too many tokens"
+                r"|exceeds the model.s prompt budget|out of room"),
+    ("quota", r"insufficient_quota|quota exceeded|exceeded your current quota|credit balance|billing"
+              r"|usage limit|payment required"),
+    ("auth", r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|invalid (?:api[ _-]?)?key|incorrect api key|authenticat"
+             r"|not logged in|log ?in\b|please run /login|token (?:is |has )?(?:expired|revoked|invalid)|no credentials"
+             r"|\bapi[ _-]key\b.{0,40}\b(?:missing|not set|required|invalid)"),
+    ("model", r"\b404\b|model[^\n]{0,80}(?:not found|does not exist|not supported|unsupported|not available|unknown)"
+              r"|unknown model|issue with the selected model|require an explicit model|^model: \S+$"),
+    ("rate", r"\b429\b|rate.?limit|too many requests"),
+    ("overload", r"overloaded|\b529\b|\b503\b|high demand"),
+    ("server", r"\b5\d\d\b|internal server error|server error|no response was returned"),
+    ("network", r"connection|network|disconnected|timed out|timeout|econn\w+|enotfound|socket|dns|unable to connect"),
+    ("request", r"\b400\b|\b422\b|invalid_request|bad request"),
+)  # fmt: skip
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for kind, pattern in _BY_WORDS
+)
+
+_BY_STATUS: dict[int, Kind] = {
+    400: "request", 401: "auth", 402: "quota", 403: "auth", 404: "model", 408: "network", 413: "context",
+    422: "request", 429: "rate", 503: "overload", 529: "overload",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure with the program's own words, cut to their last part."""
+
+    kind: Kind
+    message: str
+
+    @property
+    def fatal(self) -> bool:
+        """True when no repetition and no other item can help."""
+        return self.kind in FATAL
+
+
+def tail(text: str, limit: int = _TAIL) -> str:
+    """The last part of a text, on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else "… " + flat[-limit:]
+
+
+def classified(message: str, *, status: int | None = None) -> Failure:
+    """Sort the words of a known failure. A status that the program reports decides, except where words say more."""
+    words: Kind | None = next((kind for kind, pattern in _PATTERNS if pattern.search(message)), None)
+    if status is not None:
+        kind: Kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "request")
+        if words in ("quota", "context", "client") and status in (400, 402, 403, 413, 429):
+            kind = words
+        return Failure(kind, tail(message) or f"HTTP {status}")
+    return Failure(words or "crash", tail(message) or "no words")
+
+
+def exit_failure(exit_code: int, stderr: str, stdout: str) -> Failure:
+    """A run that ended with an error code, or without any record, and left nothing but its streams."""
+    words = stderr.strip() or stdout.strip()
+    found = classified(words) if words else Failure("crash", "it printed nothing")
+    how = f"exit code {exit_code}" if exit_code >= 0 else f"ended by signal {-exit_code}"
+    return Failure(found.kind, f"{how}: {found.message}")
