@@ -28,9 +28,9 @@ class Ahead:
         self._rollouts: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
-    def rollouts(self, plan: StepPlan | None, skill: Skill) -> None:
-        """Begin the rollouts of a step with the skill that is in force now."""
-        if self._session.speculate and plan is not None:
+    def rollouts(self, plan: StepPlan | None, skill: Skill | None) -> None:
+        """Begin the rollouts of a step with the skill it will have; None for either when that is not known."""
+        if self._session.speculate and plan is not None and skill is not None:
             self._rollouts = self._begin(lambda: self._roll_out(plan, skill))
         else:
             self._rollouts = None

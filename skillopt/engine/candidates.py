@@ -1,21 +1,25 @@
-"""Stages 3 to 5 of a step: patches are merged, cut to the budget and built into candidate skills; a race picks one."""
+"""Stages 3 to 5 of a step: changes are merged, cut to the budget and built into candidate skills; a race picks one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
+from skillopt.core.aio import gather_all
+from skillopt.core.change import Change
 from skillopt.core.item import Item
-from skillopt.core.leakage import LeakedEdit, strip_leaks
+from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.session import Session, count_rollouts
+from skillopt.engine.update import build, join
 from skillopt.engine.work import StepWork
 from skillopt.optimizer.aggregate import aggregate
+from skillopt.optimizer.autonomous import BatchScore, decide
 from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal, course, race
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.select import select
@@ -23,83 +27,108 @@ from skillopt.optimizer.select import select
 CLOSENESS_CHARS = 400
 
 
-async def propose(session: Session, work: StepWork, ctx: StageContext) -> list[tuple[str, Patch]]:
-    """Stages 3 and 4: each sample's patches become one named patch of at most B edits.
-
-    In the compact profile patches are not merged by the model, which a small one does badly: each group's patch stands
-    for itself.
-    """
-    step, proposals = work.plan.step, list[tuple[str, Patch]]()
+async def propose(session: Session, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
+    """Stages 3 and 4: each sample's patches become one named change of at most B items; whole documents have no B."""
+    step = work.plan.step
+    work.merged = ctx.mode.empty
     with session.timings.measure(step, "aggregate"):
-        for sample, reflections in enumerate(work.reflections):
-            failures = [p for r in reflections for p in r.patches("failure")]
-            successes = [p for r in reflections for p in r.patches("success")]
-            if ctx.settings.profile == "compact":
-                proposals += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
-            elif failures or successes:
-                session.emit("stage.start", stage="aggregate", step=step, total=len(failures) + len(successes))
-                proposals.append((f"sample {sample}", await aggregate(failures, successes, work.skill, ctx)))
-    chosen: list[tuple[str, Patch]] = []
+        proposals = await _aggregated(session, work, ctx)
+    chosen: list[tuple[str, Change]] = []
     with session.timings.measure(step, "select"):
-        for name, patch in proposals:
-            selection = await select(patch, work.skill, ctx, budget=work.budget)
+        await _decide_budget(session, work, ctx, [change for _, change in proposals])
+        for name, change in proposals:
+            selection = await select(change, work.skill, ctx, budget=work.budget)
             if not chosen:
-                work.merged, work.selection = patch, selection
-            if selection.patch.edits:
-                chosen.append((name, selection.patch))
-    session.emit("stage.end", stage="select", step=step, merged=sum(len(p.edits) for _, p in proposals),
-                 ranked=sum(len(p.edits) for _, p in chosen), budget=work.budget)  # fmt: skip
+                work.merged, work.selection = change, selection if ctx.mode.budgeted else None
+            if selection.change.items:
+                chosen.append((name, selection.change))
+    session.emit("stage.end", stage="select", step=step, merged=sum(len(c.items) for _, c in proposals),
+                 ranked=sum(len(c.items) for _, c in chosen), budget=work.budget)  # fmt: skip
     return chosen
 
 
-async def choose(session: Session, work: StepWork, patches: Sequence[tuple[str, Patch]]) -> None:
-    """Stage 5: patches become candidate skills, leaks are taken out, and a race picks the candidate."""
+async def _aggregated(session: Session, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
+    """One change a sample. In the compact profile patches are not merged by the model, which a small one does badly:
+    each group's patch stands for itself."""
+    step, proposals = work.plan.step, list[tuple[str, Change]]()
+    for sample, reflections in enumerate(work.reflections):
+        failures = [p for r in reflections for p in r.patches("failure")]
+        successes = [p for r in reflections for p in r.patches("success")]
+        if ctx.settings.profile == "compact":
+            proposals += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
+        elif failures or successes:
+            session.emit("stage.start", stage="aggregate", step=step, total=len(failures) + len(successes))
+            proposals.append((f"sample {sample}", await aggregate(failures, successes, work.skill, ctx)))
+    return proposals
+
+
+async def _decide_budget(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[Change]) -> None:
+    """In the autonomous mode the optimizer's decision replaces the schedule's budget, for all proposals of the step."""
+    score = compute_score(r.outcome for r in work.all_rollouts)
+    wanted = session.config.optimizer.lr_control_mode == "autonomous" and any(c.items for c in changes)
+    if not wanted or work.budget is None or score is None:
+        return
+    work.lr_decision = await decide(
+        changes,
+        work.skill,
+        ctx,
+        batch=BatchScore(score.n, score.hard, score.soft),
+        buffer_text=work.buffer_text,
+        scheduled=work.budget,
+    )
+    work.budget = work.lr_decision.learning_rate
+
+
+async def choose(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
+    """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
     step = work.plan.step
     with session.timings.measure(step, "update"):
-        proposals = [build(session, work, name, patch) for name, patch in patches]
-    distinct = list({p.skill.hash: p for p in reversed(proposals) if p.skill != work.skill}.values())[::-1]
+        proposals = await gather_all([build(session, work, ctx, name, change) for name, change in changes])
+    work.leaked += [leak for p in proposals for leak in p.leaked]
+    usable = [p for p in proposals if p.rewrite is None or not p.rewrite.lost]
+    distinct = list({p.skill.hash: p for p in reversed(usable) if p.skill != work.skill}.values())[::-1]
     if not distinct:
-        work.proposal = proposals[0] if proposals else None
-        work.skip_reason = _why_nothing(work, patches, session.env.pass_threshold)
+        work.proposal = usable[0] if usable else None
+        _say_why_nothing(session, work, proposals)
     elif session.config.optimizer.proposals == 1 and len(distinct) == 1:
         work.proposal = distinct[0]
     else:
-        await _race(session, work, distinct)
+        await _race(session, work, ctx, distinct)
+    shown = work.proposal or next(iter(proposals), None)
+    work.rewrite = shown.rewrite if shown else None
     if work.proposal is not None:
         session.emit("stage.end", stage="update", step=step, before=len(work.skill.text),
                      after=len(work.proposal.skill.text), **work.proposal.report.summary())  # fmt: skip
 
 
-def _why_nothing(work: StepWork, patches: Sequence[tuple[str, Patch]], pass_threshold: float) -> str:
-    if work.leaked:
-        return f"all edits were vetoed: {work.leaked[0].leaks[0]}"
-    if patches:
-        return "no edit could be applied"
+def _say_why_nothing(session: Session, work: StepWork, proposals: Sequence[Proposal]) -> None:
+    """Why no candidate came of the step. Without any usable text a rewriting mode skips under a name of its own."""
+    mode = update_mode(session.config.optimizer.skill_update_mode)
     groups = [g for sample in work.reflections for r in sample for g in r.groups]
-    if groups and all(g.reply is None for g in groups):
-        return f"no analyst reply could be used; the first: {groups[0].lost}"
-    if any(g.reply is not None and g.reply.patch.edits for g in groups):
-        return "the analysts proposed edits, but the merged patch held none"
-    failures, _ = partition(work.all_rollouts, pass_threshold)
-    return "no analyst proposed an edit" if failures else "every task of the batch was solved; nothing to learn from"
-
-
-def build(session: Session, work: StepWork, name: str, patch: Patch) -> Proposal:
-    """Apply a patch, without its leaking edits; the rest of the skill stays as it is."""
-    optimizer = session.config.optimizer
-    if optimizer.leakage != "off":
-        kept, leaked = strip_leaks(work.skill, patch, session.leaks, allowed=session.initial.text)
-        work.leaked += leaked
-        patch = Patch(reasoning=patch.reasoning) if leaked and optimizer.leakage == "refuse" else kept
-    skill, report = apply_patch(work.skill, patch, insert_after_fallback=optimizer.insert_after_fallback)
-    if optimizer.leakage != "off" and len(patch.edits) > 1:
-        # Pieces that are harmless alone may spell an answer together.
-        together = session.leaks.find(skill.text, allowed=f"{session.initial.text}\n\n{work.skill.text}")
-        if together:
-            work.leaked.append(LeakedEdit(0, Edit("all edits together"), tuple(together)))
-            patch = Patch(reasoning=patch.reasoning)
-            skill, report = apply_patch(work.skill, patch)
-    return Proposal(name, patch, skill, report)
+    proposed = any(g.reply is not None and g.reply.patch.items for g in groups)
+    if mode.suffix and proposed and work.proposal is None:
+        work.skip_action = "skip_no_rewrite"
+    lost = next((p.rewrite.lost for p in proposals if p.rewrite is not None and p.rewrite.lost), "")
+    if lost:
+        work.skip_reason = lost
+    elif work.leaked:
+        work.skip_reason = f"all {mode.noun}s were vetoed: {work.leaked[0].leaks[0]}"
+    elif proposals:
+        work.skip_reason = "the rewrite left the skill as it was" if mode.suffix else "no edit could be applied"
+    elif groups and all(g.reply is None for g in groups):
+        work.skip_reason = f"no analyst reply could be used; the first: {groups[0].lost}"
+    elif work.lr_decision is not None and work.budget == 0:
+        work.skip_reason = f"the optimizer decided to apply none of {work.lr_decision.available} {mode.noun}s"
+    elif proposed:
+        work.skip_reason = f"the analysts proposed {mode.noun}s, but the merged patch held none"
+    else:
+        failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+        article = "an" if mode.noun[0] in "aeiou" else "a"
+        work.skip_reason = (
+            f"no analyst proposed {article} {mode.noun}"
+            if failures
+            else "every task of the batch was solved; nothing to learn from"
+        )
 
 
 def closeness(session: Session) -> Callable[[Rollout], float]:
@@ -115,7 +144,7 @@ def closeness(session: Session) -> Callable[[Rollout], float]:
     return near
 
 
-async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal]) -> None:
+async def _race(session: Session, work: StepWork, ctx: StageContext, proposals: Sequence[Proposal]) -> None:
     step = work.plan.step
     failures, successes = partition(work.all_rollouts, session.env.pass_threshold)
     track = course(failures, successes, size=session.config.optimizer.race_items, seed=work.plan.batches[0].seed)
@@ -129,12 +158,7 @@ async def _race(session: Session, work: StepWork, proposals: Sequence[Proposal])
 
     with session.timings.measure(step, "race"):
         work.runners = await race(
-            proposals,
-            track,
-            session.metric.value,
-            closeness(session),
-            attempt,
-            lambda patch: build(session, work, "joined", patch),
+            proposals, track, session.metric.value, closeness(session), attempt, partial(join, session, work, ctx)
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]

@@ -61,7 +61,7 @@ async def finish(
     if test:
         tests, why_not, lost = await sealed_test(session, standing, tally)
         stopped = stopped or lost  # a run that could not be tested did not end in full: the last line says so
-    for record in standing.history:
+    for record in (*standing.history, *standing.memory.results):
         _add(tally, record["tokens"])
     summary = build_summary(
         session, standing, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
@@ -125,10 +125,13 @@ def _add(tally: Tally, stages: Mapping[str, Mapping[str, int | None]]) -> None:
             into[name] = None if now is None or more is None else now + more
 
 
-def _epochs(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _epochs(history: Sequence[Mapping[str, Any]], ends: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row an epoch. `ends` are the results of epoch ends: what they decided, and the scores after them."""
     rows: list[dict[str, Any]] = []
     for epoch in sorted({r["epoch"] for r in history}):
         records = [r for r in history if r["epoch"] == epoch]
+        after = [r for r in ends if r["epoch"] == epoch]
+        last = after[-1] if after else records[-1]
         rows.append(
             {
                 "epoch": epoch,
@@ -137,8 +140,9 @@ def _epochs(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "rejects": sum(r["action"] == "reject" for r in records),
                 "skips": sum(r["action"].startswith("skip") for r in records),
                 "undecided": sum(r["action"] == "undecided" for r in records),
-                "best_score_at_epoch_end": records[-1]["best_score"],
-                "current_score_at_epoch_end": records[-1]["current_score"],
+                **{r["stage"]: r["action"] for r in after},
+                "best_score_at_epoch_end": last["best_score"],
+                "current_score_at_epoch_end": last["current_score"],
             }
         )
     return rows
@@ -183,7 +187,7 @@ def build_summary(
         "best_skill_hash": standing.best.skill.hash,
         "planned_steps": total_steps,
         **_verdict_counts(standing.history),
-        "epoch_stats": _epochs(standing.history),
+        "epoch_stats": _epochs(standing.history, standing.memory.results),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
         "test": scores["test_eval"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from skillopt.core.change import Documents, Payload
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.engine.rundir import RunDir
@@ -16,9 +17,10 @@ from skillopt.engine.standing import Standing
 from skillopt.engine.work import StepWork
 from skillopt.envs.views import write_rollout_dir
 from skillopt.model.types import Usage
+from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 
-TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "test", "eval"})
+TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "longitudinal", "test", "eval"})
 
 
 def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
@@ -67,17 +69,43 @@ def _rollout_fields(session: Session, work: StepWork) -> dict[str, Any]:
 def _patch_fields(work: StepWork) -> dict[str, Any]:
     failure = sum(len(r.patches("failure")) for s in work.reflections for r in s)
     success = sum(len(r.patches("success")) for s in work.reflections for r in s)
-    ranked = work.proposal.patch.edits if work.proposal else ()
+    ranked: tuple[Payload, ...] = work.proposal.change.items if work.proposal else ()
+    if work.rewrite is not None and not ranked and work.selection is not None:
+        ranked = work.selection.change.items  # chosen, although no usable text came of them
     return {
         "n_patches": failure + success,
         "n_failure_patches": failure,
         "n_success_patches": success,
-        "n_edits_merged": len(work.merged.edits),
+        "n_edits_merged": len(work.merged.items),
         "n_edits_ranked": len(ranked),
         "support_counts": [e.support_count for e in ranked],
         "n_edits_leaked": len(work.leaked),
         "n_proposals": len(work.runners) or (1 if work.proposal else 0),
     }
+
+
+def _update_fields(session: Session, work: StepWork) -> dict[str, Any]:
+    """Budget and update, with the fields that only some modes have."""
+    optimizer = session.config.optimizer
+    mode = update_mode(optimizer.skill_update_mode)
+    fields: dict[str, Any] = {
+        "edit_budget": work.budget,
+        "lr_control_mode": optimizer.lr_control_mode if mode.budgeted else "none",
+    }
+    if fields["lr_control_mode"] == "autonomous":
+        fields["lr_decision"] = lr_decision(work)
+    if mode.suffix:
+        fields["rewrite_change_summary"] = list(work.rewrite.change_summary) if work.rewrite else []
+        fields["edit_apply_summary"] = None
+    else:
+        fields["edit_apply_summary"] = work.proposal.report.summary() if work.proposal else None
+    return fields
+
+
+def lr_decision(work: StepWork) -> dict[str, Any] | None:
+    """The autonomous decision of a step; None when nothing was there to decide on."""
+    decision = work.lr_decision
+    return decision.to_json(step=work.plan.step, epoch=work.plan.epoch) if decision else None
 
 
 def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
@@ -95,11 +123,9 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         "tokens": work.tally.stages,
         **_rollout_fields(session, work),
         **_patch_fields(work),
-        "edit_budget": work.budget,
-        "lr_control_mode": session.config.optimizer.lr_control_mode,
+        **_update_fields(session, work),
         "candidate_hash": proposal.skill.hash if proposal and gated else None,
         "candidate_skill_len": len(proposal.skill.text) if proposal and gated else None,
-        "edit_apply_summary": proposal.report.summary() if proposal else None,
         "selection_hard": score.hard if score else None,
         "selection_soft": score.soft if score else None,
         "gate_metric": session.metric.name,
@@ -118,6 +144,19 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
     return record
 
 
+def _write_update(run_dir: RunDir, base: str, work: StepWork) -> None:
+    """What became of the edits, or what the rewrite came to."""
+    if work.rewrite is None:
+        if work.proposal is not None:
+            run_dir.write(f"{base}/edit_apply_report.json", [s.to_json() for s in work.proposal.report.statuses])
+        return
+    if not isinstance(work.merged, Documents):
+        run_dir.write(f"{base}/rewrite_result.json", work.rewrite.to_json())
+        return
+    chosen = work.proposal.change.items[0].to_json() if work.proposal else {}
+    run_dir.write(f"{base}/full_rewrite_result.json", {**chosen, **work.rewrite.to_json()})
+
+
 def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None) -> None:
     """All files of one step. Blocking; call it in a worker thread."""
     base = f"steps/step_{work.plan.step:04d}"
@@ -131,15 +170,16 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
                 run_dir.write(f"{folder}/{group.file_name}", group.to_json())
     run_dir.write(f"{base}/merged_patch.json", work.merged.to_json())
     if work.selection is not None:
-        ranking = {"selected_indices": list(work.selection.indices), "fallback": work.selection.fallback}
-        run_dir.write(f"{base}/ranked_edits.json", {**work.selection.patch.to_json(), **ranking})
+        run_dir.write(f"{base}/ranked_edits.json", work.selection.to_json())
+    if work.lr_decision is not None:
+        run_dir.write(f"{base}/lr_decision.json", lr_decision(work) or {})
     if work.runners:
         run_dir.write(f"{base}/race.json", [r.to_json() for r in work.runners])
     if work.leaked:
         run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.leaked])
     if work.proposal is not None:
         run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
-        run_dir.write(f"{base}/edit_apply_report.json", [s.to_json() for s in work.proposal.report.statuses])
+    _write_update(run_dir, base, work)
     if work.gated is not None and work.gated.rollouts:
         write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
     if digest is not None:

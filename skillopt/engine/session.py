@@ -93,15 +93,20 @@ class Session:
             failure_only=c.gradient.failure_only,
             profile=c.optimizer.analyst_profile,
             proposals=c.optimizer.proposals,
+            update_mode=c.optimizer.skill_update_mode,
+            rewrite_reasoning_effort=c.model.rewrite_reasoning_effort,
+            rewrite_max_completion_tokens=c.model.rewrite_max_completion_tokens,
             temperature=c.optimizer.temperature,
             max_completion_tokens=c.optimizer.max_completion_tokens,
             prompt_token_budget=c.optimizer.prompt_token_budget,
             deadline_s=c.optimizer.deadline_seconds,
         )
 
-    def stage_context(self, tally: Tally) -> StageContext:
-        """What the optimizer's stages of one step receive."""
-        return StageContext(self.optimizer, self.optimizer_settings(), self.prompts, tally, self.emit)
+    def stage_context(self, tally: Tally, meta_skill: str = "") -> StageContext:
+        """What the optimizer's stages of one step receive; `meta_skill` is its memory from earlier epochs."""
+        return StageContext(
+            self.optimizer, self.optimizer_settings(), self.prompts, tally, self.emit, meta_skill=meta_skill
+        )
 
 
 def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.engine.budget import Spend
 from skillopt.engine.session import Session
@@ -26,7 +27,8 @@ def set_aside_for_test(session: Session, standing: Standing) -> None:
     on the selection split, and one call's reservation. Without a cap, or without a test, nothing."""
     if not session.config.evaluation.eval_test or not session.budget.limits.any_spend:
         return
-    texts = {m.skill.hash: m for m in (standing.initial, standing.best, standing.current)}
+    # By what the target reads: an empty region asks nothing new of it.
+    texts = {without_empty_regions(m.skill.text): m for m in (standing.initial, standing.best, standing.current)}
     measured = [m.rollouts for m in texts.values()]
     if len(measured) == 1:
         measured *= 2  # the best skill that is still to come, to be tested beside the initial one

@@ -16,6 +16,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Score, compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.memory import EpochMemory
 from skillopt.gate.metric import Metric
 from skillopt.gate.strict import Unit
 
@@ -74,6 +75,8 @@ class Standing:
     buffer: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     flips: Counter[str] = field(default_factory=Counter[str])
     """How often a candidate won or lost a unit; orders the gate."""
+    memory: EpochMemory = field(default_factory=EpochMemory)
+    """What goes from one epoch to the next."""
 
     def view(self) -> Mapping[str, Any]:
         """`runtime_state.json`."""

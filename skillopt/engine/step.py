@@ -23,6 +23,7 @@ from skillopt.engine.work import StepWork, Upcoming
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import reflect
 from skillopt.optimizer.schedule import edit_budget
 
@@ -41,16 +42,18 @@ async def run_step(
     """Do one step. `upcoming` is the next one; it is worked on ahead while optimizer and gate of this one are busy."""
     skill = standing.current.skill
     work = StepWork(plan, skill, scheduled_budget(session, plan.step, total_steps))
-    ctx = session.stage_context(work.tally)
+    work.buffer_text = buffer.render(standing.buffer, limit=BUFFER_CHARS)
+    ctx = session.stage_context(work.tally, standing.memory.meta_skill)
 
     await rollout(session, work)
-    ahead.rollouts(upcoming.plan if upcoming else None, skill)
-    await reflect_all(session, work, ctx, buffer.render(standing.buffer, limit=BUFFER_CHARS))
+    next_skill = upcoming.skill if upcoming else None
+    ahead.rollouts(upcoming.plan if upcoming else None, next_skill)
+    await reflect_all(session, work, ctx)
     proposals = await propose(session, work, ctx)
-    await choose(session, work, proposals)
-    if upcoming is not None and work.proposal is not None:
+    await choose(session, work, ctx, proposals)
+    if upcoming is not None and next_skill is not None and upcoming.foreseen and work.proposal is not None:
         following, text = upcoming, buffer.render(upcoming.buffer_if_rejected(work), limit=BUFFER_CHARS)
-        ahead.thoughts(lambda quiet: think(quiet, following, skill, text))
+        ahead.thoughts(lambda quiet: think(quiet, following, next_skill, text))
     await evaluate(session, work, standing)
     return work
 
@@ -58,16 +61,17 @@ async def run_step(
 async def think(session: Session, upcoming: Upcoming, skill: Skill, buffer_text: str) -> None:
     """Rollout to select of a step, for the journal only."""
     work = StepWork(upcoming.plan, skill, scheduled_budget(session, upcoming.plan.step, upcoming.total_steps))
-    ctx = replace(session.stage_context(work.tally), priority=PREFETCH)
+    work.buffer_text = buffer_text
+    ctx = replace(session.stage_context(work.tally, upcoming.meta_skill), priority=PREFETCH)
     await rollout(session, work)
-    await reflect_all(session, work, ctx, buffer_text)
+    await reflect_all(session, work, ctx)
     await propose(session, work, ctx)
 
 
 def scheduled_budget(session: Session, step: int, total_steps: int) -> int | None:
-    """The step's edit budget B; None = no limit."""
+    """The schedule's edit budget B for a step; None = no limit. An autonomous decision may replace it."""
     optimizer = session.config.optimizer
-    if optimizer.lr_control_mode == "none":
+    if optimizer.lr_control_mode == "none" or not update_mode(optimizer.skill_update_mode).budgeted:
         return None
     return edit_budget(optimizer.lr_scheduler, step, total_steps, optimizer.learning_rate, optimizer.min_learning_rate)
 
@@ -93,7 +97,7 @@ def _first_error(rollouts: Sequence[Rollout]) -> str:
     return next((f"the first error was: {e}" for e in errors if e), "no error was reported")
 
 
-async def reflect_all(session: Session, work: StepWork, ctx: StageContext, buffer_text: str) -> None:
+async def reflect_all(session: Session, work: StepWork, ctx: StageContext) -> None:
     """Stage 2: one reflection a batch, and as many independent samples of it as proposals are wanted."""
     step = work.plan.step
     session.emit("stage.start", stage="reflect", step=step, epoch=work.plan.epoch, total=ctx.settings.proposals)
@@ -103,7 +107,13 @@ async def reflect_all(session: Session, work: StepWork, ctx: StageContext, buffe
         done = await gather_all(
             [
                 reflect(
-                    rollouts, work.skill, session.env, ctx, batch_seed=batch.seed, buffer_text=buffer_text, repeat=k
+                    rollouts,
+                    work.skill,
+                    session.env,
+                    ctx,
+                    batch_seed=batch.seed,
+                    buffer_text=work.buffer_text,
+                    repeat=k,
                 )
                 for k in samples
                 for batch, rollouts in batches

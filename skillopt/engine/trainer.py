@@ -15,14 +15,17 @@ from typing import Any
 
 from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.outcome import Missing
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.engine.ahead import Ahead
 from skillopt.engine.assemble import check_train_size
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
+from skillopt.engine.epoch_end import end_epoch, look_ahead
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.measure import measure, settle
+from skillopt.engine.meta_reflect import direction
 from skillopt.engine.records import step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.set_aside import set_aside_for_test
@@ -148,6 +151,7 @@ async def run_epochs(session: Session, standing: Standing, length: Length) -> No
         for n, plan in enumerate(todo):
             if plan.step_in_epoch == 0:
                 standing.buffer.clear()
+                standing.memory.directions.clear()
                 session.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
             set_aside_for_test(session, standing)
             upcoming = upcoming_step(session, standing, todo[n + 1], length) if n + 1 < len(todo) else None
@@ -162,9 +166,26 @@ async def run_epochs(session: Session, standing: Standing, length: Length) -> No
             patience = session.config.budget.patience
             if patience and idle >= patience:
                 raise PatienceOver(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
+            if plan.step_in_epoch == length.steps_per_epoch - 1 and await close_epoch(session, standing, plan, views):
+                idle = 0
+                await ahead.cancel()
     finally:
         await ahead.cancel()
         await views.written()
+
+
+async def close_epoch(session: Session, standing: Standing, plan: StepPlan, views: Views) -> bool:
+    """The end of the epoch whose last step is `plan`. True when the target reads another skill than before."""
+    await views.written()
+    before = without_empty_regions(standing.current.skill.text)
+    set_aside_for_test(session, standing)
+    try:
+        await end_epoch(session, standing, epoch=plan.epoch, step=plan.step)
+    finally:  # what was decided before a stop stands
+        name = f"skills/skill_v{plan.step:04d}.md"
+        await asyncio.to_thread(session.run_dir.write, name, standing.current.skill.text)
+        await asyncio.to_thread(write_state, session, standing)
+    return without_empty_regions(standing.current.skill.text) != before
 
 
 class Views:
@@ -187,13 +208,17 @@ class Views:
 def upcoming_step(session: Session, standing: Standing, plan: StepPlan, length: Length) -> Upcoming:
     """What is known of the next step before this one is decided."""
     known = session.journal.get(f"schedule total of step {plan.step}")
+    skill, foreseen = standing.current.skill, True
+    if plan.step_in_epoch == 0:
+        skill, foreseen = look_ahead(session, plan.epoch - 1, skill)
 
     def if_rejected(work: StepWork) -> list[dict[str, Any]]:
         verdict = {"action": "reject", "candidate_gate_score": None, "score_bound": None}
         entry = buffer_entry(session, work, verdict, standing.current.gate_score)
         return [*standing.buffer, entry] if plan.step_in_epoch else []
 
-    return Upcoming(plan, int(known.value) if known else length.total_steps, if_rejected)
+    total = int(known.value) if known else length.total_steps
+    return Upcoming(plan, total, if_rejected, skill, foreseen, standing.memory.meta_skill)
 
 
 def buffer_entry(session: Session, work: StepWork, verdict: Mapping[str, Any], before: float | None) -> dict[str, Any]:
@@ -207,7 +232,7 @@ def buffer_entry(session: Session, work: StepWork, verdict: Mapping[str, Any], b
         current_score=before,
         n_total=len(work.all_rollouts),
         patterns=buffer.failure_patterns(failures, [g for r in work.reflections[0] for g in r.groups]),
-        edits=proposal.patch.edits if proposal else (),
+        items=proposal.change.items if proposal else (),
         unmatched=[s.to_json() for s in statuses if s.status.startswith("skipped")],
     )
 
@@ -229,6 +254,7 @@ def apply(session: Session, standing: Standing, work: StepWork, total: int, leng
         standing.buffer.append(digest)
     record = step_record(session, work, standing)
     standing.history.append(record)
+    standing.memory.directions.append(direction(session, work, record, digest))
     views.write(partial(_write, session, standing, work, record, digest))
     remember_time(session)
     optimizer = session.config.optimizer

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from skillopt.core.change import Change, Rewrite
 from skillopt.core.edit import Patch
 from skillopt.core.leakage import LeakedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.measure import GateResult
+from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.race import Proposal, Runner
 from skillopt.optimizer.reflect import Reflection
@@ -25,16 +27,22 @@ class StepWork:
     plan: StepPlan
     skill: Skill
     budget: int | None
+    buffer_text: str = ""
+    """What the earlier steps of the epoch tried, as prompts show it."""
     rollouts: list[list[Rollout]] = field(default_factory=list["list[Rollout]"])
     reflections: list[list[Reflection]] = field(default_factory=list["list[Reflection]"])
     """One list a proposal sample, one reflection a batch."""
-    merged: Patch = field(default_factory=Patch)
+    merged: Change = field(default_factory=Patch)
+    lr_decision: LrDecision | None = None
     selection: Selection | None = None
     leaked: list[LeakedEdit] = field(default_factory=list[LeakedEdit])
     runners: list[Runner] = field(default_factory=list[Runner])
     proposal: Proposal | None = None
+    rewrite: Rewrite | None = None
+    """Of the proposal, or of the first one when none had usable text."""
     gated: GateResult | None = None
     skip_reason: str = ""
+    skip_action: str = "skip_no_patches"
     tally: Tally = field(default_factory=Tally)
 
     @property
@@ -45,13 +53,20 @@ class StepWork:
     @property
     def action(self) -> str:
         """The record's action: the gate's verdict, or the skip."""
-        return self.gated.verdict.action if self.gated else "skip_no_patches"
+        return self.gated.verdict.action if self.gated else self.skip_action
 
 
 @dataclass(frozen=True)
 class Upcoming:
-    """The step after this one: its plan, its schedule's total, and the buffer it will see if this one is rejected."""
+    """The step after this one: its plan, its schedule's total, and the buffer it will see if this one is rejected.
+
+    `skill` is the one it will work with then, None when an epoch's end makes that unforeseeable; `foreseen` is False
+    when its optimizer prompts cannot be known yet.
+    """
 
     plan: StepPlan
     total_steps: int
     buffer_if_rejected: Callable[[StepWork], list[dict[str, Any]]]
+    skill: Skill | None
+    foreseen: bool
+    meta_skill: str

@@ -27,9 +27,7 @@ async def merge(name: str, changes: Sequence[Change], skill: Skill, ctx: StageCo
     request = replace(request, schema=mode.merge_schema, schema_name="merge")
     # A document stands for all that it was made of; of edits and suggestions the merge itself has to say it.
     support = sum(item.support_count for c in changes if isinstance(c, Documents) for item in c.items) or 1
-    merged, lost = await ask_optional(
-        ctx, request, lambda raw: mode.read(raw, source_type="mixed", support=support)
-    )
+    merged, lost = await ask_optional(ctx, request, lambda raw: mode.read(raw, source_type="mixed", support=support))
     return concatenated(changes, lost) if merged is None else at_level(merged, level)
 
 

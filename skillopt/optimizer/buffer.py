@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillopt.core.change import Document, Payload, Suggestion
 from skillopt.core.edit import Edit
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.trajectory import cut
+
+_REMEMBERED: Mapping[type[Payload], tuple[str, ...]] = {
+    Edit: ("op", "target", "content"),
+    Suggestion: ("type", "title", "instruction"),
+    Document: ("title", "change_summary"),
+}
+"""What the buffer keeps of a rejected item."""
 
 
 def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> list[dict[str, Any]]:
@@ -48,7 +56,7 @@ def entry(
     current_score: float | None,
     n_total: int,
     patterns: Sequence[Mapping[str, Any]],
-    edits: Sequence[Edit],
+    items: Sequence[Payload],
     unmatched: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """The entry after a gated step; it is also `trajectory_digest.json`. `verdict` is the gate's, as recorded."""
@@ -63,12 +71,20 @@ def entry(
         row["score_before"] = current_score
         row["score_after"] = verdict["candidate_gate_score"]
         row["score_after_at_most"] = verdict["score_bound"]
-        row["rejected_edits"] = [
-            {k: v for k, v in e.to_json().items() if k in ("op", "target", "content")} for e in edits
-        ]
+        row["rejected_edits"] = [{k: v for k, v in i.to_json().items() if k in _REMEMBERED[type(i)]} for i in items]
     if unmatched:
         row["unmatched_edits"] = list(unmatched)
     return row
+
+
+def _rejected(row: Mapping[str, Any]) -> str:
+    """One rejected edit, suggestion or document as a line of a prompt."""
+    if "op" in row:
+        target = f" at «{cut(row['target'], 120)}»" if row.get("target") else ""
+        return f"{row['op']}{target}: {cut(row.get('content') or '', 300)}"
+    if "instruction" in row:
+        return f"{row['type']} «{cut(row['title'], 120)}»: {cut(row['instruction'], 300)}"
+    return f"document «{cut(row['title'], 120)}»: {cut('; '.join(row['change_summary']), 300)}"
 
 
 def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
@@ -82,9 +98,7 @@ def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
             # Only what a full evaluation would have said too: the score of a gate that stopped early is not known, and
             # prompts that differed by it would make the early gate's run another run (invariant I9).
             lines.append(f"- rejected, not better than {before:.4f}:" if before is not None else "- rejected:")
-            for edit in item["rejected_edits"]:
-                target = f" at «{cut(edit['target'], 120)}»" if edit.get("target") else ""
-                lines.append(f"  - {edit['op']}{target}: {cut(edit.get('content') or '', 300)}")
+            lines += [f"  - {_rejected(row)}" for row in item["rejected_edits"]]
         for row in item.get("unmatched_edits", ()):
             lines.append(f"- not applied ({row['status']}): anchor «{cut(row['target'], 120)}»; {row.get('note', '')}")
         blocks.append("\n".join(lines))

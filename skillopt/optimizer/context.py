@@ -89,9 +89,7 @@ class StageContext:
         s = self.settings
         return s.max_completion_tokens if self.mode.budgeted else s.rewrite_max_completion_tokens
 
-    def request(
-        self, system: str, user: str, *, stage: str, repeat: int = 0, cap: int | None = None
-    ) -> ChatRequest:
+    def request(self, system: str, user: str, *, stage: str, repeat: int = 0, cap: int | None = None) -> ChatRequest:
         """An optimizer call: shared instructions in the system message, what is particular to the call last.
 
         `cap` replaces the configured completion tokens.

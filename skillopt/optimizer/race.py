@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import EditReport, Patch
+from skillopt.core.change import Change, Rewrite
+from skillopt.core.edit import EditReport
 from skillopt.core.item import Item
+from skillopt.core.leakage import LeakedEdit
 from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
 
 Try = Callable[[Skill, Sequence[Item]], Awaitable[list[Rollout]]]
-Build = Callable[[Patch], "Proposal"]
+Join = Callable[["Proposal", "Proposal"], Awaitable["Proposal | None"]]
+"""Both changes in one proposal, the first with priority; None when they cannot be joined."""
 Closeness = Callable[[Rollout], float]
 Value = Callable[[Outcome], "float | None"]
 """What the run compares (the gate's metric); None for an outcome that was not measured."""
@@ -30,12 +33,15 @@ Value = Callable[[Outcome], "float | None"]
 
 @dataclass(frozen=True)
 class Proposal:
-    """A patch, the skill it makes, and what became of its edits."""
+    """A change and the skill it makes: by edits (`report` says what became of each) or by a `rewrite`."""
 
     name: str
-    patch: Patch
+    change: Change
     skill: Skill
-    report: EditReport
+    report: EditReport = EditReport(())
+    rewrite: Rewrite | None = None
+    leaked: tuple[LeakedEdit, ...] = ()
+    """What was taken out of the change, or kept the rewrite from being adopted."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Runner:
             "closeness": round(self.closeness, 6),
             "won": list(self.won),
             "lost": list(self.lost),
-            "edits": [e.to_json() for e in self.proposal.patch.edits],
+            "items": [item.to_json() for item in self.proposal.change.items],
         }
 
 
@@ -78,11 +84,11 @@ async def race(
     value: Value,
     closeness: Closeness,
     attempt: Try,
-    build: Build,
+    join: Join,
 ) -> list[Runner]:
     """All runners, best first. Ties go to the closer answers, the shorter skill, the earlier proposal."""
     runners = await _run(proposals, baseline, value, closeness, attempt)
-    joined = _joined(_ranked(runners), build)
+    joined = await _joined(_ranked(runners), join)
     if joined is not None:
         runners += await _run([joined], baseline, value, closeness, attempt)
     return _ranked(runners)
@@ -119,8 +125,8 @@ def _ranked(runners: Sequence[Runner]) -> list[Runner]:
     return [runners[n] for n in order]
 
 
-def _joined(ranked: Sequence[Runner], build: Build) -> Proposal | None:
-    """The winner's edits followed by those of the proposal that wins most of what the winner does not."""
+async def _joined(ranked: Sequence[Runner], join: Join) -> Proposal | None:
+    """The winner's change together with that of the proposal that wins most of what the winner does not."""
     if not ranked or ranked[0].gain <= 0:
         return None
     first = ranked[0]
@@ -129,9 +135,6 @@ def _joined(ranked: Sequence[Runner], build: Build) -> Proposal | None:
     if fresh == 0:
         return None
     second = ranked[-index]
-    edits = (
-        *first.proposal.patch.edits,
-        *(e for e in second.proposal.patch.edits if e not in first.proposal.patch.edits),
-    )
-    proposal = build(Patch(edits, "joined: both won their race, on different items"))
-    return None if proposal.skill in (first.proposal.skill, second.proposal.skill) else proposal
+    proposal = await join(first.proposal, second.proposal)
+    known = (first.proposal.skill, second.proposal.skill)
+    return None if proposal is None or proposal.skill in known else proposal

@@ -62,3 +62,8 @@ def read_written(raw: Any, field: str) -> Written:
     reply = reply_object(raw)
     reasoning = reply.get("reasoning")
     return Written(text_field(reply, field), reasoning if isinstance(reasoning, str) else "")
+
+
+def with_patch(schema: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with other items in its `patch`."""
+    return {**schema, "properties": {**schema["properties"], "patch": dict(payload)}}

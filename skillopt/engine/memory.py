@@ -1,0 +1,24 @@
+"""What a run carries from one epoch to the next, besides its skills: changed at an epoch's end only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from skillopt.core.skill import Skill
+
+
+@dataclass
+class EpochMemory:
+    """Part of the standing. Like all of it, a function of recorded answers: after an interruption it is the same."""
+
+    previous: Skill | None = None
+    """The current skill as the last epoch left it; None in the first epoch."""
+    meta_skill: str = ""
+    """Advice of the optimizer to itself; blank until an epoch wrote some."""
+    meta_summary: str = ""
+    """What the last meta reflection said; only the next one reads it."""
+    directions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What each step of the running epoch tried and what became of it; emptied at each epoch start."""
+    results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """The result files of all epoch ends so far, with their tokens."""
