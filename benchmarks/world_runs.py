@@ -1,0 +1,180 @@
+"""Whole training runs in the simulated world, in this process: data and configuration on disk, the real trainer.
+
+A run's target calls can be rationed: the call that would pass the ration ends the run in order, as a budget does, and
+the sealed test is still measured. So arms that spend their calls differently are compared at equal calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.world import Params, World
+from skillopt.config import Resolved, load_config
+from skillopt.core.errors import BudgetExceeded, ConfigError
+from skillopt.engine.assemble import open_session
+from skillopt.engine.observers import Events
+from skillopt.engine.trainer import train
+from skillopt.envs.registry import settings_schemas
+from skillopt.model.types import ChatRequest
+
+SIZES = {"train": 400, "val": 200, "test": 200}
+SCRIPT = '''"""Both models of a run in a simulated world."""
+from benchmarks.world import Params, World
+from benchmarks.world_runs import Ration
+
+respond = Ration(World(Params.of({params})), {ration})
+'''
+
+
+class Ration:
+    """A world's `respond` that answers a limited number of target calls (None: all); the sealed test is free."""
+
+    def __init__(self, world: World, target_calls: int | None = None) -> None:
+        self._world, self._limit, self._answered = world, target_calls, 0
+
+    def __call__(self, request: ChatRequest) -> str | Exception:
+        if request.schema is None and request.stage not in ("test", "probe") and self._limit is not None:
+            if self._answered >= self._limit:
+                return BudgetExceeded("target calls", self._answered + 1, self._limit, "the benchmark's ration")
+            self._answered += 1
+        return self._world.respond(request)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a run came to, and its exact worth."""
+
+    true: float
+    skill: str
+    useful: int
+    useless: int
+    harmful: int
+    accepted: int
+    steps: int
+    target_calls: int
+    """All but the probe; the sealed test is in them."""
+    optimizer_calls: int
+    seconds: float
+    history: tuple[Mapping[str, Any], ...]
+    summary: Mapping[str, Any]
+    claimed: float | None
+    """Selection score of the best skill, as the run reports it."""
+
+
+def write_world(root: Path, params: Params, sizes: Mapping[str, int] = SIZES, *, ration: int | None = None) -> Path:
+    """Data, script and configuration of a world below `root`; returns the configuration file."""
+    world, number = World(params), 0
+    for split, count in sizes.items():
+        (root / "data" / split).mkdir(parents=True, exist_ok=True)
+        rows = [world.item(n) for n in range(number, number + count)]
+        (root / "data" / split / "items.json").write_text(json.dumps(rows))
+        number += count
+    (root / "world.py").write_text(SCRIPT.format(params=params.to_json(), ration=ration))
+    config = {
+        "model": {"backend": "scripted", "scripted_script": str(root / "world.py")},
+        "env": {
+            "name": "jsonl",
+            "split_mode": "split_dir",
+            "split_dir": str(root / "data"),
+            "prompt_template": "{{ question }}",
+            "workers": 16,
+            "scorer": {"name": "exact"},
+        },
+        "evaluation": {"prefetch": False},
+    }
+    (root / "config.yaml").write_text(yaml.safe_dump(config))
+    return root / "config.yaml"
+
+
+def resolved(config: Path, overrides: Mapping[str, Any]) -> Resolved:
+    """The configuration with overrides `section.key: value` on top. Raises `ConfigError`."""
+    base: dict[str, dict[str, Any]] = yaml.safe_load(config.read_text())
+    for name, value in overrides.items():
+        section, key = name.split(".", 1)
+        base.setdefault(section, {})[key] = value
+    config.write_text(yaml.safe_dump(base))
+    return load_config(config, environ={}, env_schemas=settings_schemas())
+
+
+def refused(overrides: Mapping[str, Any]) -> str:
+    """Why this version does not take a configuration; "" when it does."""
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        try:
+            resolved(write_world(Path(folder), Params(), {"train": 1, "val": 1, "test": 1}), overrides)
+        except ConfigError as error:
+            return error.message
+    return ""
+
+
+def run(
+    params: Params,
+    overrides: Mapping[str, Any],
+    *,
+    sizes: Mapping[str, int] = SIZES,
+    ration: int | None = None,
+    keep: Path | None = None,
+    initial: str = "",
+) -> Ended:
+    """Train once in a scratch directory (or below `keep`). Raises what the trainer raises, and for a broken run."""
+    root = keep or Path(tempfile.mkdtemp(prefix="world_", dir=scratch()))
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        config = write_world(root, params, sizes, ration=ration)
+        if initial:
+            (root / "initial.md").write_text(initial)
+            overrides = {**overrides, "env.skill_init": str(root / "initial.md")}
+        began = time.monotonic()
+        asyncio.run(_train(resolved(config, overrides), root / "run"))
+        return _ended(World(params), root / "run", time.monotonic() - began)
+    finally:
+        if keep is None:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def scratch() -> str | None:
+    """Memory, when the machine offers it: a run writes some thousand small files."""
+    return "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
+
+
+async def _train(config: Resolved, out_root: Path) -> None:
+    async with open_session(config, out_root=out_root, emit=Events()) as session:
+        result = await train(session)
+    if result.stopped_by == "fault":
+        raise RuntimeError(f"the run broke off: {result.stopped}")
+
+
+def _ended(world: World, root: Path, seconds: float) -> Ended:
+    history = json.loads((root / "history.json").read_text())
+    summary = json.loads((root / "summary.json").read_text())
+    ledger = json.loads((root / "logs/ledger.json").read_text())["calls"]
+    skill = (root / "best_skill.md").read_text()
+    calls = {
+        role: sum(row["calls"] for row in ledger if row["role"] == role and row["stage"] != "probe")
+        for role in ("target", "optimizer")
+    }
+    return Ended(
+        true=world.truth(skill),
+        skill=skill,
+        useful=world.holds(skill, "useful"),
+        useless=world.holds(skill, "useless"),
+        harmful=world.holds(skill, "harmful"),
+        accepted=sum("accept" in str(r["action"]) for r in history),
+        steps=len(history),
+        target_calls=calls["target"],
+        optimizer_calls=calls["optimizer"],
+        seconds=seconds,
+        history=tuple(history),
+        summary=summary,
+        claimed=summary.get("best_selection_hard"),
+    )
