@@ -39,12 +39,29 @@ class OptimizerSection(Section):
     lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = "cosine"
     """How the edit budget moves over the run; autonomous means no limit."""
     lr_control_mode: Annotated[
-        Literal["fixed", "none"],
-        Key(values={"manual": "fixed", "scheduler": "fixed", "scheduled": "fixed", "off": "none", "no_lr": "none"}),
+        Literal["fixed", "autonomous", "none"],
+        Key(
+            values={
+                **dict.fromkeys(("manual", "scheduler", "scheduled"), "fixed"),
+                **dict.fromkeys(("auto", "optimizer"), "autonomous"),
+                **dict.fromkeys(("off", "no_lr"), "none"),
+            }
+        ),
     ] = "fixed"
-    """Whether the schedule limits the edits of a step, or none are dropped."""
-    skill_update_mode: Annotated[Literal["patch"], Key(values={"edits": "patch"})] = "patch"
-    """How a step changes the skill."""
+    """Who limits the edits of a step: the schedule, the optimizer in a call of its own, or nobody."""
+    skill_update_mode: Annotated[
+        Literal["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"],
+        Key(
+            values={
+                "edits": "patch",
+                **dict.fromkeys(("rewrite", "suggestions", "rewrite_suggestions"), "rewrite_from_suggestions"),
+                **dict.fromkeys(
+                    ("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch"), "full_rewrite_minibatch"
+                ),
+            }
+        ),
+    ] = "patch"
+    """How a step changes the skill: by edits, by one rewrite that follows suggestions, or by whole documents."""
     insert_after_fallback: Literal["skip", "append"] = "skip"
     """What becomes of an insert_after edit whose target is not found once in the skill."""
     proposals: Annotated[int, Field(ge=1)] = 1

@@ -80,6 +80,11 @@ class Patch:
     reasoning: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def items(self) -> tuple[Edit, ...]:
+        """The edits, under the name that every kind of change has (`core.change`)."""
+        return self.edits
+
     def to_json(self) -> dict[str, Any]:
         """The published shape, `meta` (summaries, group, warnings) merged in."""
         return {"reasoning": self.reasoning, "edits": [e.to_json() for e in self.edits], **self.meta}
@@ -117,7 +122,7 @@ class EditStatus:
 class EditReport:
     """One status per edit, in order."""
 
-    statuses: tuple[EditStatus, ...]
+    statuses: tuple[EditStatus, ...] = ()
 
     def summary(self) -> dict[str, int]:
         """`{total, applied, skipped, errors}` of the step record."""

@@ -89,7 +89,7 @@ def _known(session: Session, work: StepWork) -> str:
 def _without_leaks(
     session: Session, work: StepWork, suggestions: Sequence[Suggestion]
 ) -> tuple[tuple[Suggestion, ...], list[LeakedEdit]]:
-    """The suggestions that may reach the writer, and the vetoed ones. `motivation` is not checked: it is no skill text."""
+    """The suggestions that may reach the writer, and the vetoed ones. Their motivation is no skill text and stays."""
     mode, kept, leaked = session.config.optimizer.leakage, list[Suggestion](), list[LeakedEdit]()
     for number, item in enumerate(suggestions, start=1):
         text = f"{item.title}\n{item.instruction}"

@@ -103,7 +103,7 @@ class Client:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Answer from the journal or the provider; see `ChatModel.chat` for the errors."""
-        if self.reasoning_effort and not request.reasoning_effort:
+        if self.reasoning_effort and request.reasoning_effort == "":
             request = replace(request, reasoning_effort=self.reasoning_effort)
         key = self.key(request)
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"

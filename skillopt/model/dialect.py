@@ -63,8 +63,8 @@ class Dialect:
             "tool_choice": request.tool_choice or None,
         }
         options = {**fixed, **{k: v for k, v in asked.items() if v is not None}}
-        if request.tools and self.api == "chat":
-            options["reasoning_effort"] = None  # the chat API takes either tools or an effort
+        if request.reasoning_effort is None or (request.tools and self.api == "chat"):
+            options["reasoning_effort"] = None  # none was asked for, or the chat API takes either tools or an effort
         options = {k: v for k, v in options.items() if v is not None and k not in self.omitted}
         cap = request.max_completion_tokens if limit is None else min(limit, request.max_completion_tokens)
         if self.api == "responses":

@@ -65,7 +65,8 @@ class ChatRequest:
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
-    reasoning_effort: str = ""
+    reasoning_effort: str | None = ""
+    """Blank takes the role's own; None sends none whatever the role's is."""
     schema: Mapping[str, Any] | None = None
     schema_name: str = "reply"
     tools: tuple[Mapping[str, Any], ...] = ()

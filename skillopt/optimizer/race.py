@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from skillopt.core.aio import gather_all
@@ -38,7 +38,7 @@ class Proposal:
     name: str
     change: Change
     skill: Skill
-    report: EditReport = EditReport(())
+    report: EditReport = field(default_factory=EditReport)
     rewrite: Rewrite | None = None
     leaked: tuple[LeakedEdit, ...] = ()
     """What was taken out of the change, or kept the rewrite from being adopted."""

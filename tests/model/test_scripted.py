@@ -120,7 +120,9 @@ def test_toy_merges_and_ranks():
     edit = {"op": "append", "content": "RULE 1", "support_count": 2, "source_type": "failure"}
     other = {"op": "append", "content": "RULE 2", "support_count": 1, "source_type": "failure"}
     prompt = f"proposals: {json.dumps([{'edits': [edit, other]}, {'patch': {'edits': [edit]}}], indent=1)}"
-    patch = schemas.read_merge(json.loads(toy.respond(ask(prompt, stage="merge", schema=schemas.MERGE_REPLY))))
+    patch = schemas.read_patch(
+        json.loads(toy.respond(ask(prompt, stage="merge", schema=schemas.MERGE_REPLY))), source_type="mixed", support=1
+    )
     assert [(e.content, e.support_count) for e in patch.edits] == [("RULE 1", 4), ("RULE 2", 1)]
     listed = "Choose at most 2.\n" + "\n".join(f"[{i}] append: RULE {i}" for i in range(6))
     raw = json.loads(toy.respond(ask(listed, stage="ranking", schema=schemas.RANKING_REPLY)))

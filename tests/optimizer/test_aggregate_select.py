@@ -59,9 +59,9 @@ async def test_unusable_merge_falls_back_to_concatenation_with_a_warning(context
 async def test_select_asks_nothing_within_the_budget(context):
     ctx, model = context(lambda request: {"selected_indices": [0]})
     three = Patch(tuple(Edit("append", content=str(n)) for n in range(3)))
-    assert (await select(three, SKILL, ctx, budget=3)).patch == three
-    assert (await select(three, SKILL, ctx, budget=None)).patch == three
-    assert (await select(three, SKILL, ctx, budget=0)).patch.edits == ()
+    assert (await select(three, SKILL, ctx, budget=3)).change == three
+    assert (await select(three, SKILL, ctx, budget=None)).change == three
+    assert (await select(three, SKILL, ctx, budget=0)).change.edits == ()
     assert model.asked == []
 
 
@@ -69,7 +69,7 @@ async def test_select_takes_valid_indices_in_returned_order(context):
     ctx, model = context(lambda request: {"reasoning": "", "selected_indices": ["2", 9, 2, True, -1, 0, 1]})
     three = Patch(tuple(Edit("append", content=str(n)) for n in range(3)))
     chosen = await select(three, SKILL, ctx, budget=2)
-    assert chosen.indices == (2, 0) and [e.content for e in chosen.patch.edits] == ["2", "0"] and not chosen.fallback
+    assert chosen.indices == (2, 0) and [e.content for e in chosen.change.edits] == ["2", "0"] and not chosen.fallback
     assert "[2] append" in model.texts("ranking")[0]
 
 

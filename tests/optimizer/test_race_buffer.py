@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skillopt.core.edit import Edit, EditReport, Patch
+from skillopt.core.change import with_items
+from skillopt.core.edit import Edit, Patch
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.core.rollout import Rollout
@@ -19,11 +20,11 @@ from .conftest import SKILL, rollout
 
 def proposal(name: str, *edits: Edit) -> Proposal:
     edits = edits or (Edit("append", content=name),)
-    return Proposal(name, Patch(edits), Skill(SKILL.text + "".join(e.content or "" for e in edits)), EditReport(()))
+    return Proposal(name, Patch(edits), Skill(SKILL.text + "".join(e.content or "" for e in edits)))
 
 
-def build(patch: Patch) -> Proposal:
-    return proposal("joined", *patch.edits)
+async def join(first: Proposal, second: Proposal) -> Proposal:
+    return proposal("joined", *with_items(first.change, [*first.change.items, *second.change.items]).items)
 
 
 def trial(solves: dict[str, set[str]]):
@@ -46,7 +47,7 @@ async def test_the_winner_gains_most_and_a_harmful_one_loses():
         Metric().value,
         lambda r: 0.0,
         attempt,
-        build,
+        join,
     )
     assert runners[0].proposal.name == "joined" and runners[0].gain == 3, "winners on different items are joined"
     by_name = {r.proposal.name: r for r in runners}
@@ -56,7 +57,7 @@ async def test_the_winner_gains_most_and_a_harmful_one_loses():
 async def test_ties_go_to_the_shorter_skill_and_nothing_is_joined_on_equal_items():
     attempt = trial({"LONGER": {"f0", "s0"}, "SHORT": {"f0", "s0"}})
     runners = await race(
-        [proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric().value, lambda r: 0.0, attempt, build
+        [proposal("LONGER"), proposal("SHORT")], [*FAILED, *PASSED], Metric().value, lambda r: 0.0, attempt, join
     )
     assert [r.proposal.name for r in runners] == ["SHORT", "LONGER"]
 
@@ -81,7 +82,7 @@ def reject(step: int, text: str) -> dict:
         current_score=0.62,
         n_total=8,
         patterns=patterns,
-        edits=edits,
+        items=edits,
         unmatched=unmatched,
     )
 
@@ -97,7 +98,7 @@ def test_entries_hold_what_was_rejected_and_why():
         current_score=0.6,
         n_total=8,
         patterns=[],
-        edits=(),
+        items=(),
         unmatched=(),
     )
     assert "rejected_edits" not in accepted
