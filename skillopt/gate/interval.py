@@ -19,7 +19,7 @@ _FRACTIONS = tuple((k + 0.5) / 12 for k in range(12))
 _BISECTIONS = 40
 
 
-def _log_wealth(counts: Mapping[float, int], mean: float) -> float:
+def log_wealth(counts: Mapping[float, int], mean: float) -> float:
     """Log of the mixture's wealth against "the mean of values in [0, 1] is at most `mean`", for 0 < mean < 1."""
     gains = [(x / mean - 1, n) for x, n in counts.items()]
     logs = [math.fsum(n * math.log1p(f * g) for g, n in gains) for f in _FRACTIONS]
@@ -34,7 +34,7 @@ def _lower(counts: Mapping[float, int], alpha: float) -> float:
     low, high = 0.0, math.fsum(x * n for x, n in counts.items()) / total
     for _ in range(_BISECTIONS):
         mid = (low + high) / 2
-        if mid > 0 and _log_wealth(counts, mid) >= threshold:
+        if mid > 0 and log_wealth(counts, mid) >= threshold:
             low = mid
         else:
             high = mid

@@ -22,6 +22,10 @@ class Evidence:
     """The most the candidate's mean could still have reached when an early stop decided."""
     interval: tuple[float, float] | None = None
     """95 % interval of the mean difference; only for a complete evaluation, whose order cannot bias it."""
+    p: float | None = None
+    """One-sided p-value of the paired rule; only for a complete evaluation."""
+    alpha: float | None = None
+    """Level of the paired rule's look."""
 
     @property
     def coverage(self) -> float:
@@ -60,4 +64,6 @@ class Verdict:
             "early_stopped": e.early_stopped,
             "score_bound": e.bound,
             "interval": list(e.interval) if e.interval else None,
+            "p": e.p,
+            "alpha": e.alpha,
         }
