@@ -16,10 +16,31 @@ from skillopt.core.skill import Skill
 from skillopt.engine.workload import Range, StageCalls, Workload
 from skillopt.envs.base import Env, Splits
 from skillopt.model.tokens import expected
+from skillopt.optimizer.modes import update_mode
 
 _SAMPLE = 5
-_PROMPT_FRAME = {"analyst": 1_000, "merge": 1_200, "ranking": 800}
-_REPLY = {"analyst": Range(100, 1_500), "merge": Range(150, 2_000), "ranking": Range(30, 300)}
+_PROMPT_FRAME = {
+    "analyst": 1_000,
+    "merge": 1_200,
+    "ranking": 800,
+    "lr_autonomous": 800,
+    "rewrite": 1_200,
+    "slow_update": 1_000,
+    "meta_skill": 900,
+    "meta_reflect": 1_200,
+}
+_REPLY = {
+    "analyst": Range(100, 1_500),
+    "merge": Range(150, 2_000),
+    "ranking": Range(30, 300),
+    "lr_autonomous": Range(60, 400),
+    "rewrite": Range(100, 500),
+    "slow_update": Range(80, 900),
+    "meta_skill": Range(80, 900),
+    "meta_reflect": Range(100, 1_500),
+}
+_COMPARING = ("slow_update", "meta_skill")
+"""Stages that are shown two skills, and two attempts at each item."""
 _ANSWER = Range(10, 400)
 _EDIT_TOKENS = 60
 _GROWTH_CAP = 2_000
@@ -93,8 +114,11 @@ class Estimate:
         self._task = max((expected(env.task_text(item)) for item in sample), default=0)
         self._turns = config.env.max_turns
         self._answer_cap = config.env.max_completion_tokens
+        self._mode = update_mode(config.optimizer.skill_update_mode)
         self._reply_cap = config.optimizer.max_completion_tokens
+        self._document_cap = config.model.rewrite_max_completion_tokens
         self._prompt_cap = config.optimizer.prompt_token_budget
+        self._pairs = min(config.optimizer.slow_update_samples, max(1, len(splits.train)))
         self._group = min(config.gradient.minibatch_size, config.train.batch_size, max(1, len(splits.train)))
 
     def known(self, line: StageCalls) -> PerCall | None:
@@ -113,10 +137,14 @@ class Estimate:
             answer = Range(_ANSWER.low, min(_ANSWER.high, self._answer_cap))
             return self._target, answer
         frame = _PROMPT_FRAME[line.stage]
-        evidence = self._group * (self._task + _ANSWER.high) if line.stage == "analyst" else 1_500
+        attempts = 2 * self._pairs if line.stage in _COMPARING else self._group if line.stage == "analyst" else 0
+        evidence = attempts * (self._task + _ANSWER.high) if attempts else 1_500
+        evidence += self._skill.high if line.stage in _COMPARING else 0
         prompt = Range(frame + self._skill.low, min(frame + self._skill.high + evidence, self._prompt_cap))
-        reply = _REPLY[line.stage]
-        return prompt, Range(min(reply.low, self._reply_cap), min(reply.high, self._reply_cap))
+        reply, cap = _REPLY[line.stage], self._reply_cap
+        if line.stage == "rewrite" or (line.stage in ("analyst", "merge") and not self._mode.budgeted):
+            reply, cap = reply + self._skill, self._document_cap
+        return prompt, Range(min(reply.low, cap), min(reply.high, cap))
 
     def seconds(self, line: StageCalls, backend: str, prompt: Range, completion: Range) -> Range:
         """Model time of one call, without waiting for a place."""

@@ -6,11 +6,15 @@ run): `timing` and `wall_time_s` are null here and stand in `logs/timings.json`.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillopt.core.change import Documents, Payload
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
+from skillopt.engine.deep import write_deep
+from skillopt.engine.notes import write_flush
 from skillopt.engine.rundir import RunDir
 from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing
@@ -20,7 +24,7 @@ from skillopt.model.types import Usage
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 
-TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "longitudinal", "test", "eval"})
+TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "longitudinal", "deep_rollout", "test", "eval"})
 
 
 def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
@@ -108,6 +112,12 @@ def lr_decision(work: StepWork) -> dict[str, Any] | None:
     return decision.to_json(step=work.plan.step, epoch=work.plan.epoch) if decision else None
 
 
+def lr_history(history: Sequence[Mapping[str, Any]]) -> str:
+    """`lr_history.jsonl`: the autonomous decisions of all steps, one a line; "" when there was none."""
+    rows = [record["lr_decision"] for record in history if record.get("lr_decision")]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
 def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
     """The history entry (artifacts §2). `standing` is what it is after the step was applied."""
     gated, proposal = work.gated, work.proposal
@@ -137,6 +147,8 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         "current_origin": standing.current_origin,
         "best_origin": standing.best_origin,
         "skill_len": len(standing.current.skill.text),
+        **(work.flush.fields() if work.flush else {}),
+        **({"deep_reflect": [found.fields() for found in work.deep]} if work.deep else {}),
         "n_dropped_replies": work.tally.dropped,
         "n_reasks": work.tally.reasks,
         "cost": cost_of(session, work.tally.stages),
@@ -168,6 +180,8 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
             folder = f"{place}/patches" + (f"/sample_{sample}" if sample else "")
             for group in reflections[k].groups:
                 run_dir.write(f"{folder}/{group.file_name}", group.to_json())
+        if work.deep:
+            write_deep(run_dir, place, work.deep[k])
     run_dir.write(f"{base}/merged_patch.json", work.merged.to_json())
     if work.selection is not None:
         run_dir.write(f"{base}/ranked_edits.json", work.selection.to_json())
@@ -184,4 +198,6 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
         write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
     if digest is not None:
         run_dir.write(f"{base}/trajectory_digest.json", digest)
+    if work.flush is not None:
+        write_flush(run_dir, base, work.flush)
     run_dir.write(f"{base}/step_record.json", record)

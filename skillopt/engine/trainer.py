@@ -18,15 +18,16 @@ from skillopt.core.outcome import Missing
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.engine.ahead import Ahead
+from skillopt.engine.appendix import flush
 from skillopt.engine.assemble import check_train_size
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
 from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
-from skillopt.engine.epoch_end import end_epoch, look_ahead
+from skillopt.engine.epoch_end import acceptance, end_epoch, look_ahead
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.measure import measure, settle
 from skillopt.engine.meta_reflect import direction
-from skillopt.engine.records import step_record, write_step
+from skillopt.engine.records import lr_history, step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.set_aside import set_aside_for_test
 from skillopt.engine.standing import Measured, Standing
@@ -82,7 +83,8 @@ async def train(session: Session) -> RunResult:
     session.emit(
         "run.start", out_root=str(session.run_dir.root), env=session.env.name, roles=list(session.roles),
         splits={"train": len(session.splits.train), "selection": len(session.selection), "test": len(session.test)},
-        total_steps=length.total_steps, epochs=length.epochs,
+        total_steps=length.total_steps, epochs=length.epochs, gate_metric=session.metric.name,
+        slow_update=acceptance(session),
     )  # fmt: skip
     session.run_dir.write("skills/skill_v0000.md", session.initial.text)
     tally = Tally()
@@ -158,11 +160,10 @@ async def run_epochs(session: Session, standing: Standing, length: Length) -> No
             total = schedule_total(session, plan, length)
             work = await run_step(session, plan, standing, total_steps=total, ahead=ahead, upcoming=upcoming)
             await views.written()
-            apply(session, standing, work, total, length, views)
-            accepted = work.gated is not None and work.gated.verdict.accepted
-            if accepted or work.action == "undecided":
+            await conclude(session, standing, work, total, length, views)
+            if work.accepted or work.action == "undecided":
                 await ahead.cancel()
-            idle = 0 if accepted else idle + 1
+            idle = 0 if work.accepted else idle + 1
             patience = session.config.budget.patience
             if patience and idle >= patience:
                 raise PatienceOver(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
@@ -243,8 +244,11 @@ def schedule_total(session: Session, plan: StepPlan, length: Length) -> int:
     return int(session.journal.put_now(f"schedule total of step {plan.step}", fact).value)
 
 
-def apply(session: Session, standing: Standing, work: StepWork, total: int, length: Length, views: Views) -> None:
-    """Let a step's verdict change the standing, then have its views written."""
+async def conclude(
+    session: Session, standing: Standing, work: StepWork, total: int, length: Length, views: Views
+) -> None:
+    """Let a step's verdict change the standing, then its notes, then have its views written. Raises `StopRun`; the
+    verdict stands then and has its record."""
     digest: dict[str, Any] | None = None
     if work.gated is not None and work.proposal is not None:
         before = standing.current.gate_score
@@ -252,21 +256,40 @@ def apply(session: Session, standing: Standing, work: StepWork, total: int, leng
         verdict = work.gated.verdict
         digest = buffer_entry(session, work, verdict.to_json(), before)
         standing.buffer.append(digest)
+    try:
+        await flush(session, standing, work)
+    finally:
+        enter(session, standing, work, digest, total, length, views)
+
+
+def enter(
+    session: Session,
+    standing: Standing,
+    work: StepWork,
+    digest: dict[str, Any] | None,
+    total: int,
+    length: Length,
+    views: Views,
+) -> None:
+    """Enter a step into the history and have its views written."""
     record = step_record(session, work, standing)
     standing.history.append(record)
     standing.memory.directions.append(direction(session, work, record, digest))
     views.write(partial(_write, session, standing, work, record, digest))
     remember_time(session)
+    session.emit("step.end", record=record, total_steps=length.total_steps, budget=work.budget,
+                 **_rate(session, work, total))  # fmt: skip
+
+
+def _rate(session: Session, work: StepWork, total: int) -> dict[str, Any]:
+    """Where the step's budget comes from, for observers: the schedule before rounding, or the optimizer itself."""
     optimizer = session.config.optimizer
-    real = unrounded(
-        optimizer.lr_scheduler,
-        work.plan.step,
-        total,
-        optimizer.learning_rate,
-        optimizer.min_learning_rate,
-    )
-    session.emit("step.end", record=record, total_steps=length.total_steps, lr=optimizer.learning_rate,
-                 lr_scheduler=optimizer.lr_scheduler, budget=work.budget, budget_unrounded=real)  # fmt: skip
+    name, real = optimizer.lr_scheduler, None
+    if work.lr_decision is not None and work.lr_decision.wish is not None:
+        name = "decided by the optimizer"
+    else:
+        real = unrounded(name, work.plan.step, total, optimizer.learning_rate, optimizer.min_learning_rate)
+    return {"lr": optimizer.learning_rate, "lr_scheduler": name, "budget_unrounded": real}
 
 
 def _write(
@@ -282,3 +305,5 @@ def write_state(session: Session, standing: Standing) -> None:
     session.run_dir.write("history.json", list(standing.history))
     session.run_dir.write("runtime_state.json", standing.view())
     session.run_dir.write("best_skill.md", standing.best.skill.text)
+    if decisions := lr_history(standing.history):
+        session.run_dir.write("lr_history.jsonl", decisions)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from skillopt.config import Config
 from skillopt.engine.batches import steps_per_epoch
+from skillopt.optimizer.modes import REWRITE, update_mode
 
 EARLY_STOP_SHARE = 0.2
 """Share of the gate's calls that a clearly bad candidate still needs, the current skill's failures asked first."""
@@ -56,7 +57,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class StageCalls:
-    """Calls of one stage. `when` is `before`, `step` (per step) or `after`; totals are over the whole run."""
+    """Calls of one stage. `when` is `before`, `step` (in steps), `epoch` (between epochs) or `after`; totals are over the
+    whole run."""
 
     role: str
     stage: str
@@ -101,6 +103,7 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     if evaluation.prefetch and steps > 1 and config.budget.max_calls is None:
         wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
         stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
+    stages += _epoch_ends(config, sizes, gate)
     stages.append(StageCalls("target", "final selection", "after", Range(0, gate)))
     if evaluation.eval_test:
         # The initial skill, the best and the last one: texts that are equal are measured once.
@@ -119,21 +122,51 @@ def _groups(config: Config, sizes: Sizes) -> Range:
 
 
 def _after_analysts(config: Config, groups: Range, steps: int) -> list[StageCalls]:
-    """Merging, ranking and racing of what the analysts wrote."""
+    """Merging, budget, ranking, rewriting and racing of what the analysts wrote."""
     optimizer = config.optimizer
+    mode = update_mode(optimizer.skill_update_mode)
     samples, compact = optimizer.proposals, optimizer.analyst_profile == "compact"
     per_sample = math.ceil(groups.high / samples)
     proposals = int(groups.high) if compact else samples
     merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
-    ranks = 0 if optimizer.lr_control_mode == "none" else proposals
+    # A race may join two winners: once more a rewrite, or a merge of two documents.
+    joined = 1 if proposals > 1 else 0
+    merges += 0 if mode.budgeted else joined
+    budgeted = mode.budgeted and optimizer.lr_control_mode != "none"
+    decisions = 1 if budgeted and optimizer.lr_control_mode == "autonomous" else 0
+    rewrites = proposals + joined if mode is REWRITE else 0
     stages = [
         StageCalls("optimizer", "merge", "step", Range(0, merges * steps)),
-        StageCalls("optimizer", "ranking", "step", Range(0, ranks * steps)),
+        StageCalls("optimizer", "lr_autonomous", "step", Range(0, decisions * steps)),
+        StageCalls("optimizer", "ranking", "step", Range(0, proposals * steps if budgeted else 0)),
+        StageCalls("optimizer", "rewrite", "step", Range(0, rewrites * steps)),
     ]
     if proposals > 1:
         # Every proposal, and once more the joined winner.
         stages.append(StageCalls("target", "race", "step", Range(0, (proposals + 1) * optimizer.race_items * steps)))
     return stages
+
+
+def _epoch_ends(config: Config, sizes: Sizes, gate: int) -> list[StageCalls]:
+    """Comparison of two skills, guidance, memory and meta reflection. The first epoch has nothing to compare; what a
+    skill was asked in its epoch is not asked again, and a proposal may turn out empty."""
+    optimizer, epochs = config.optimizer, config.train.num_epochs
+    comparing = epochs - 1 if optimizer.use_slow_update or optimizer.use_meta_skill else 0
+    pairs = sizes.train if optimizer.longitudinal_pair_policy == "changed" else optimizer.slow_update_samples
+    slow = comparing if optimizer.use_slow_update else 0
+    memory = comparing if optimizer.use_meta_skill else 0
+    reflecting = epochs if optimizer.use_meta_reflect else 0
+    # Other policies than mixed may find no pair to show.
+    sure = 1 if optimizer.longitudinal_pair_policy == "mixed" else 0
+    rewrites = 0 if optimizer.skill_update_mode == "patch" else reflecting
+    return [
+        StageCalls("target", "longitudinal", "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
+        StageCalls("optimizer", "slow_update", "epoch", Range(slow * sure, slow)),
+        StageCalls("optimizer", "meta_skill", "epoch", Range(memory * sure, memory)),
+        StageCalls("optimizer", "meta_reflect", "epoch", Range(reflecting, reflecting)),
+        StageCalls("optimizer", "rewrite", "epoch", Range(0, rewrites)),
+        StageCalls("target", "gate at epoch ends", "epoch", Range(0, gate * (slow + reflecting))),
+    ]
 
 
 def merges(patches: int, chunk: int) -> int:

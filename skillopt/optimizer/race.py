@@ -66,7 +66,7 @@ class Runner:
             "closeness": round(self.closeness, 6),
             "won": list(self.won),
             "lost": list(self.lost),
-            "items": [item.to_json() for item in self.proposal.change.items],
+            **self.proposal.change.to_json(),
         }
 
 
