@@ -19,6 +19,10 @@ _TITLES = {
     "race": "Race",
     "update": "Update",
     "evaluate": "Gate",
+    "slow_update": "Slow update",
+    "longitudinal": "Two skills compared",
+    "meta_skill": "Meta skill",
+    "meta_reflect": "Meta reflect",
     "final_selection": "Final check",
     "test": "Sealed test",
 }

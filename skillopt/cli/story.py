@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skillopt.cli.wording import duration, number, plural, scored, usd, verdict
+from skillopt.cli.wording import ACCEPTANCE, EPOCH_ENDS, duration, number, plural, scored, usd, verdict
 from skillopt.core.events import Event
 
 Data = Mapping[str, Any]
@@ -29,6 +29,7 @@ class Story:
             "stage.end": self._stage_end,
             "gate.verdict": self._verdict,
             "step.end": self._step_end,
+            "epoch.result": self._epoch_result,
             "budget.warning": self._budget_warning,
             "notice": lambda d: [f"note: {d.get('text', '')}"],
         }
@@ -48,6 +49,8 @@ class Story:
             + (f" at {role['endpoint']}" if role.get("endpoint") else "")
             for role in d.get("roles") or ()
         ]
+        if d.get("slow_update"):
+            lines.append(f"[slow update] acceptance={ACCEPTANCE[str(d['slow_update'])]}")
         return lines
 
     def _at(self, d: Data) -> str:
@@ -65,6 +68,8 @@ class Story:
         elif stage == "rollout":
             width = f", {plural(self._workers, 'worker')}" if self._workers else ""
             lines.append(f"{self._at(d)} Rollout: {plural(int(total or 0), 'item')}{width}...")
+        elif stage in EPOCH_ENDS and total:
+            lines.append(f"[Epoch {epoch}] {EPOCH_ENDS[stage]}: both skills on up to {total} rollouts...")
         elif stage == "test":
             lines.append(f"Sealed test: {plural(int(total or 0), 'rollout')}...")
         elif stage == "final_selection":
@@ -98,6 +103,19 @@ class Story:
         skipped = str(record["action"]).startswith("skip")
         lines.append(self._skip(at, record) if skipped else f"{at} Gate: {self._gate(record)}")
         return lines
+
+    def _epoch_result(self, d: Data) -> list[str]:
+        stage, action = str(d.get("stage")), str(d.get("action"))
+        if action in ("skip_first_epoch", "inject_placeholder"):
+            return []
+        text = self._gate(d) if "candidate_gate_score" in d else verdict(action)
+        if d.get("reason") and "candidate_gate_score" not in d:
+            text += f" ({d['reason']})"
+        if d.get("n_pairs") and stage == "slow_update":
+            kinds: Mapping[str, Any] = d.get("categories") or {}
+            shown = f"{kinds.get('improved')} better, {kinds.get('regressed')} worse"
+            text = f"{plural(int(d['n_pairs']), 'pair')} ({shown}); {text}"
+        return [f"[Epoch {d.get('epoch')}] {EPOCH_ENDS[stage]}: {text}"]
 
     @staticmethod
     def _rate(d: Data, record: Data) -> str:

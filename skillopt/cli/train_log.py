@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skillopt.cli.wording import duration, interval, number, scored
+from skillopt.cli.wording import ACCEPTANCE, EPOCH_ENDS, duration, interval, number, scored
 from skillopt.core.events import Event
 
 Data = Mapping[str, Any]
@@ -46,13 +46,17 @@ class TrainLog:
         d = event.data
         if event.name == "run.start":
             self._epochs, self._total_steps = int(d.get("epochs") or 0), int(d.get("total_steps") or 0)
-            return [f"[gate] metric={d.get('gate_metric', 'hard')}"]
+            slow = d.get("slow_update")
+            banner = [f"[slow update] acceptance={ACCEPTANCE[str(slow)]}"] if slow else []
+            return [f"[gate] metric={d.get('gate_metric', 'hard')}", *banner]
         if event.name == "stage.start":
             return self._start(d)
         if event.name == "stage.end" and d.get("stage") == "rollout":
             return [f"[1/6 ROLLOUT] hard={scored(d)}"]
         if event.name == "step.end":
             return self._step(d)
+        if event.name == "epoch.result":
+            return [_epoch_result(d)]
         if event.name == "notice":
             return [f"[notice] {d.get('text', '')}"]
         if event.name == "budget.warning":
@@ -71,6 +75,8 @@ class TrainLog:
         if stage == "rollout":
             place = f"epoch={epoch or self._epoch} step_in_epoch={d.get('step_in_epoch', 0)}"
             lines += [f"[STEP {d.get('step')}/{self._total_steps}] {place}", f"[1/6 ROLLOUT] items={d.get('total')}"]
+        elif stage in EPOCH_ENDS:
+            lines.append(f"[{EPOCH_ENDS[stage].upper()} epoch {epoch}]")
         elif stage in _STARTS:
             lines.append(_STARTS[stage])
         return lines
@@ -90,6 +96,14 @@ class TrainLog:
         spent = " ".join(f"{name}={value}" for name, value in timing.items()) if isinstance(timing, Mapping) else "-"  # pyright: ignore[reportUnknownVariableType]
         lines.append(f"[STEP {r.get('step')} done] best={number(r.get('best_score'))} timing: {spent}")
         return lines
+
+
+def _epoch_result(d: Data) -> str:
+    """What one mechanism of an epoch's end came to."""
+    action = str(d.get("action"))
+    parts = [f"action={_ACTIONS.get(action, action)}"]
+    parts += [f"{name}={number(d[name])}" for name in ("prev_hard", "curr_hard", "candidate_gate_score") if name in d]
+    return f"[{EPOCH_ENDS[str(d.get('stage'))].lower()}] {' '.join(parts)}"
 
 
 def _final_table(s: Data) -> list[str]:

@@ -15,8 +15,23 @@ VERDICTS = {
     "undecided": "UNDECIDED",
     "skip_no_patches": "SKIPPED: no usable edit was proposed",
     "skip_no_rewrite": "SKIPPED: no usable rewrite",
+    "skip_no_edits": "SKIPPED: no usable edit was proposed",
+    "skip_first_epoch": "SKIPPED: there is no earlier epoch",
+    "inject_placeholder": "an empty region is put in",
+    "no_content": "NOTHING WRITTEN",
+    "write_meta_skill": "WRITTEN",
     "skip_no_change": "SKIPPED: no edit could be applied",
 }
+
+
+ACCEPTANCE = {
+    "gated": "gated (guidance is kept only if it passes the gate)",
+    "force-accept": "force-accept (guidance is kept whatever it scores, and measured at once)",
+}
+"""How the slow update's guidance becomes current, as the start of a run says it."""
+
+EPOCH_ENDS = {"slow_update": "Slow update", "meta_skill": "Meta skill", "meta_reflect": "Meta reflect"}
+"""What happens between two epochs."""
 
 
 def number(value: Any, digits: int = 4) -> str:

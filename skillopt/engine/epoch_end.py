@@ -33,6 +33,14 @@ def any_epoch_end(session: Session) -> bool:
     return optimizer.use_slow_update or optimizer.use_meta_skill or optimizer.use_meta_reflect
 
 
+def acceptance(session: Session) -> str | None:
+    """How guidance of the slow update becomes current: `gated`, `force-accept`, or None without a slow update."""
+    optimizer = session.config.optimizer
+    if not optimizer.use_slow_update:
+        return None
+    return "gated" if optimizer.slow_update_gate_with_selection else "force-accept"
+
+
 async def end_epoch(session: Session, standing: Standing, *, epoch: int, step: int) -> None:
     """Do an epoch's end; `step` is its last step.
 
@@ -123,7 +131,7 @@ def _remember(
         standing.memory.meta_skill = content
     body = {
         "action": "write_meta_skill" if content else "no_content",
-        "reason": lost or ("" if content else "the optimizer had none"),
+        "reason": lost or ("" if content else "the optimizer wrote none"),
         **done.to_json(),
         "reasoning": written.reasoning if written else "",
         "meta_skill_content": content,

@@ -157,8 +157,9 @@ def _fits(config: Config, work: Workload, stages: Sequence[StagePlan]) -> Range 
         known = [(line.when, part) for line, part in zip(work.stages, parts, strict=True) if part is not None]
         if cap is None or len(known) < len(parts):
             continue
-        around = total(part for when, part in known if when != "step")
-        step = total(part for when, part in known if when == "step").times(1 / work.total_steps)
+        # What an epoch's end takes is spread over the epoch's steps.
+        around = total(part for when, part in known if when in ("before", "after"))
+        step = total(part for when, part in known if when in ("step", "epoch")).times(1 / work.total_steps)
         dear = _steps_for(cap - around.high, step.high, work.total_steps)
         cheap = _steps_for(cap - around.low, step.low, work.total_steps)
         fits.append(Range(dear, cheap))

@@ -82,7 +82,7 @@ async def update(
         gated = await decide(session, standing, candidate, work, forced=forced)
         body |= verdict_fields(gated, candidate)
     elif not lost:
-        body["reason"] = f"the guidance was vetoed: {leaked[0].leaks[0]}" if leaked else "the optimizer had none"
+        body["reason"] = f"the guidance was vetoed: {leaked[0].leaks[0]}" if leaked else "the optimizer wrote none"
     result = work.result(session, standing, body)
     await asyncio.to_thread(_write, session, work, candidate, gated)
     return result

@@ -28,6 +28,9 @@ _RULE = re.compile(r"\bRULE (\d+)\b")
 _AVOID = re.compile(r"\bAVOID (\d+)\b")
 _NAME = re.compile(r"\b[A-Z][\w-]{3,}\b")
 _LIMIT = re.compile(r"\bat most (\d+)\b", re.IGNORECASE)
+_PAIR = re.compile(r"^### Pair \d+: (\w+)$", re.MULTILINE)
+_FAILED = ("regressed", "persistent_fail")
+_GUIDANCE = re.compile(r"^`+guidance\n(.*?)\n`+$", re.MULTILINE | re.DOTALL)
 _LISTED = re.compile(r"^\s*\[(\d+)\]", re.MULTILINE)
 
 
@@ -46,6 +49,12 @@ def respond(request: ChatRequest) -> str:
         return json.dumps(_ranking(request))
     if stage.startswith("merge"):
         return json.dumps(_merge(request))
+    if stage.startswith("slow_update") or "slow_update_content" in properties:
+        return json.dumps(_guidance(request))
+    if stage.startswith("meta_skill") or "meta_skill_content" in properties:
+        return json.dumps(_memory(request))
+    if stage.startswith("meta_reflect") or "meta_summary" in properties:
+        return json.dumps(_look_back(request, properties))
     if stage.startswith("analyst") or "patch" in properties or "rules" in properties:
         return json.dumps(_analysis(request, compact="rules" in properties))
     if request.schema is not None:
@@ -104,6 +113,42 @@ def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, Any]:
         "success_patterns": [],
         "patch": {"reasoning": "each kind needs its rule", "edits": edits},
     }
+
+
+def _guidance(request: ChatRequest) -> dict[str, Any]:
+    """Slow update: what the guidance held, and rules for kinds that failed; sometimes harm, sometimes nothing."""
+    generator, text = _generator(request), _text(request, "user")
+    guidance = _GUIDANCE.search(text)
+    kept = [line for line in (guidance.group(1) if guidance else "").splitlines() if _RULE.match(line)]
+    blocks = _PAIR.split(text)[1:]
+    failed = [block for name, block in zip(blocks[::2], blocks[1::2], strict=True) if name in _FAILED]
+    ruled = set(_RULE.findall(text))
+    kinds = sorted({kind for block in failed for kind in _KIND.findall(block)} - ruled)
+    generator.shuffle(kinds)
+    lines = [*kept, *(f"RULE {kind}: when a box is of kind {kind}, name what it holds." for kind in kinds[:2])]
+    mischief = generator.random()
+    if mischief < 0.3:
+        lines.append(f"AVOID {generator.randrange(KINDS)}: such a box holds nothing.")
+    elif mischief < 0.4:
+        lines = []
+    return {"reasoning": f"{len(failed)} pairs failed with the skill of now", "slow_update_content": "\n".join(lines)}
+
+
+def _memory(request: ChatRequest) -> dict[str, Any]:
+    """Meta skill: a note that tells one epoch from another and names no rule."""
+    pairs = Counter(_PAIR.findall(_text(request, "user")))
+    said = ", ".join(f"{name} {count}" for name, count in sorted(pairs.items())) or "nothing"
+    return {"reasoning": "one rule a kind", "meta_skill_content": f"- One rule for each kind helps; last seen: {said}."}
+
+
+def _look_back(request: ChatRequest, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Meta reflection: what an analyst would propose, with a summary."""
+    patch = cast("Mapping[str, Any]", properties.get("patch") or {})
+    if "edits" in (patch.get("properties") or {"edits": None}):
+        proposed: dict[str, Any] = _analysis(request, compact=False)["patch"]
+    else:
+        proposed = cast("dict[str, Any]", _instance(patch))
+    return {"meta_summary": "Rules for kinds that failed were accepted.", "patch": proposed}
 
 
 def _append(content: str) -> dict[str, Any]:
