@@ -23,6 +23,7 @@ from skillopt.envs.base import Env, Splits
 from skillopt.gate.metric import Metric
 from skillopt.model.types import ChatModel, Usage
 from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
+from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.store.journal import Journal
 
@@ -78,6 +79,11 @@ class Session:
         wanted = evaluation.prefetch and evaluation.use_gate and not self.budget.limits.any_spend
         return wanted and not journal.replay and journal.committed > 0
 
+    @property
+    def skill_aware(self) -> bool:
+        """Whether reflection tells defects of the skill from lapses of the target."""
+        return bool(reminders(self.config))
+
     def quiet(self) -> Session:
         """The same run for work that nobody watches: no events, no clock."""
         return replace(self, emit=Events(), timings=Timings())
@@ -93,6 +99,7 @@ class Session:
             failure_only=c.gradient.failure_only,
             profile=c.optimizer.analyst_profile,
             proposals=c.optimizer.proposals,
+            reminders=reminders(c),
             update_mode=c.optimizer.skill_update_mode,
             rewrite_reasoning_effort=c.model.rewrite_reasoning_effort,
             rewrite_max_completion_tokens=c.model.rewrite_max_completion_tokens,
@@ -107,6 +114,14 @@ class Session:
         return StageContext(
             self.optimizer, self.optimizer_settings(), self.prompts, tally, self.emit, meta_skill=meta_skill
         )
+
+
+def reminders(config: Config) -> tuple[str, ...]:
+    """Kinds of analysts that may write reminders; none when reflection is not skill-aware, or asks for documents."""
+    optimizer = config.optimizer
+    if not optimizer.use_skill_aware_reflection or not update_mode(optimizer.skill_update_mode).budgeted:
+        return ()
+    return ("failure", "success") if optimizer.skill_aware_appendix_source == "both" else ("failure",)
 
 
 def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:

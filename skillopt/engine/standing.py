@@ -19,6 +19,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.memory import EpochMemory
 from skillopt.gate.metric import Metric
 from skillopt.gate.strict import Unit
+from skillopt.optimizer.appendix import PendingNote
 
 
 def unit_name(item_id: str, repeat: int, repeats: int) -> str:
@@ -75,6 +76,8 @@ class Standing:
     buffer: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     flips: Counter[str] = field(default_factory=Counter[str])
     """How often a candidate won or lost a unit; orders the gate."""
+    pending: list[PendingNote] = field(default_factory=list[PendingNote])
+    """Reminders that are not in the skill: the gate refused them, or could not decide."""
     memory: EpochMemory = field(default_factory=EpochMemory)
     """What goes from one epoch to the next."""
 

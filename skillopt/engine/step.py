@@ -16,6 +16,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.candidates import choose, propose
+from skillopt.engine.deep import deep_reflect
 from skillopt.engine.measure import PREFETCH, GateResult, gate, measure
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
@@ -104,21 +105,20 @@ async def reflect_all(session: Session, work: StepWork, ctx: StageContext) -> No
     with session.timings.measure(step, "reflect"):
         batches = list(zip(work.plan.batches, work.rollouts, strict=True))
         samples = range(ctx.settings.proposals)
-        done = await gather_all(
-            [
-                reflect(
-                    rollouts,
-                    work.skill,
-                    session.env,
-                    ctx,
-                    batch_seed=batch.seed,
-                    buffer_text=work.buffer_text,
-                    repeat=k,
-                )
-                for k in samples
-                for batch, rollouts in batches
-            ]
-        )
+        ordinary = [
+            reflect(
+                rollouts, work.skill, session.env, ctx, batch_seed=batch.seed, buffer_text=work.buffer_text, repeat=k
+            )
+            for k in samples
+            for batch, rollouts in batches
+        ]
+        deep = [
+            deep_reflect(session, ctx, batch, rollouts, work.skill, step=step, buffer_text=work.buffer_text)
+            for batch, rollouts in (batches if session.config.gradient.use_deep_reflect else [])
+        ]
+        done, work.deep = await gather_all([gather_all(ordinary), gather_all(deep)])
+        for n, found in enumerate(work.deep):
+            done = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
         work.reflections = [done[k * len(batches) : (k + 1) * len(batches)] for k in samples]
     patches = sum(len(r.patches(k)) for s in work.reflections for r in s for k in ("failure", "success"))
     session.emit("stage.end", stage="reflect", step=step, patches=patches)

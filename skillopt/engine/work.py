@@ -12,7 +12,9 @@ from skillopt.core.leakage import LeakedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
+from skillopt.engine.deep import DeepReflection
 from skillopt.engine.measure import GateResult
+from skillopt.engine.notes import Flush
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.race import Proposal, Runner
@@ -41,6 +43,10 @@ class StepWork:
     rewrite: Rewrite | None = None
     """Of the proposal, or of the first one when none had usable text."""
     gated: GateResult | None = None
+    deep: list[DeepReflection] = field(default_factory=list[DeepReflection])
+    """One a batch, where deep reflection is on; its patches are in `reflections` too."""
+    flush: Flush | None = None
+    """What became of the step's notes, where reflection is skill-aware."""
     skip_reason: str = ""
     skip_action: str = "skip_no_patches"
     tally: Tally = field(default_factory=Tally)
@@ -49,6 +55,11 @@ class StepWork:
     def all_rollouts(self) -> list[Rollout]:
         """The rollouts of all accumulated batches."""
         return [r for batch in self.rollouts for r in batch]
+
+    @property
+    def accepted(self) -> bool:
+        """True when the step changed the current skill: by its candidate, by its notes, or by both."""
+        return (self.gated is not None and self.gated.verdict.accepted) or (self.flush is not None and self.flush.kept)
 
     @property
     def action(self) -> str:

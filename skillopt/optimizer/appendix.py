@@ -105,6 +105,25 @@ def read_aware(raw: Any, read: Callable[[Any], AnalystReply], nothing: AnalystRe
 
 
 @dataclass(frozen=True)
+class PendingNote:
+    """A note that is not in the skill: first proposed at `step`; `refused` is the hash of the text in which the gate
+    refused it last, blank when the gate did not decide."""
+
+    note: str
+    step: int
+    refused: str = ""
+
+    @property
+    def undecided(self) -> bool:
+        """True when it is still to be tried, and not its fault."""
+        return not self.refused
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of `appendix_notes.json`."""
+        return {"note": self.note, "step": self.step, "status": "undecided" if self.undecided else "rejected"}
+
+
+@dataclass(frozen=True)
 class Consolidation:
     """The notes after the call. `lost` says why they are unchanged; blank when they were shortened."""
 

@@ -1,0 +1,56 @@
+"""Settings that are fine alone and senseless together, refused before anything is spent.
+
+The schema checks each key by itself; here stands what only shows across sections, or once the environment is known.
+"""
+
+from __future__ import annotations
+
+from skillopt.config import Config
+from skillopt.core.errors import ConfigError
+from skillopt.envs.base import Env, takes_readout
+
+
+def refuse_combinations(config: Config, env: Env) -> None:
+    """Raises `ConfigError` for the first combination that cannot work."""
+    optimizer, gradient, evaluation = config.optimizer, config.gradient, config.evaluation
+    compact = optimizer.analyst_profile == "compact"
+    if optimizer.skill_update_mode != "patch" and compact:
+        raise ConfigError(
+            f"optimizer.skill_update_mode={optimizer.skill_update_mode}: the compact analyst profile writes rules only",
+            hint="set optimizer.analyst_profile: full, or optimizer.skill_update_mode: patch",
+        )
+    if optimizer.use_skill_aware_reflection and compact:
+        raise ConfigError(
+            "optimizer.use_skill_aware_reflection: the compact analyst profile writes rules only, no reminders",
+            hint="set optimizer.analyst_profile: full",
+        )
+    if gradient.use_deep_reflect and compact:
+        raise ConfigError(
+            "gradient.use_deep_reflect: the compact analyst profile shows answers only, no readout",
+            hint="set optimizer.analyst_profile: full",
+        )
+    if gradient.use_deep_reflect and not takes_readout(env):
+        raise ConfigError(
+            f"gradient.use_deep_reflect: in this environment ({env.name}) the whole reply is the answer, so the target "
+            "cannot be asked for a readout beside it",
+            hint="use an answer format with a place of its own (answer_tag, last_line, boxed), or switch it off",
+        )
+    if evaluation.use_semantic_density and evaluation.gate_rule != "strict":
+        raise ConfigError(
+            f"evaluation.use_semantic_density: a bonus for words is no measured difference, and gate_rule "
+            f"{evaluation.gate_rule} tests nothing else",
+            hint="set evaluation.gate_rule: strict, or switch the bonus off",
+        )
+
+
+def without_effect(config: Config) -> list[str]:
+    """Settings that this combination leaves without effect, one notice each."""
+    optimizer = config.optimizer
+    notices: list[str] = []
+    if optimizer.use_skill_aware_reflection and optimizer.skill_update_mode == "full_rewrite_minibatch":
+        notices.append(
+            "optimizer.use_skill_aware_reflection has no effect in optimizer.skill_update_mode full_rewrite_minibatch"
+        )
+    if optimizer.lr_control_mode == "autonomous" and optimizer.skill_update_mode == "full_rewrite_minibatch":
+        notices.append("optimizer.lr_control_mode has no effect in optimizer.skill_update_mode full_rewrite_minibatch")
+    return notices
