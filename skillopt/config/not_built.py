@@ -61,7 +61,8 @@ def _load() -> NotBuilt:
     rows: list[Absent] = []
     kinds: tuple[tuple[str, Kind], ...] = (("switches", "switch"), ("parameters", "parameter"))
     for group, kind in kinds:
-        for section, entries in (raw[group] or {}).items():
+        sections: dict[str, list[Any]] = raw[group] or {}
+        for section, entries in sections.items():
             rows += [Absent(f"{section}.{n[0]}", kind, n) for entry in entries for n in _expand(entry)]
     for environment, names in raw["environments"].items():
         rows += [Absent(f"env.{name}", "foreign", (name,), environment) for name in names]

@@ -1,28 +1,32 @@
 """How one role reaches its model: the part of the configuration that the model floor is given.
 
-The role's own setting beats the shared one. A key is sent only to the endpoint it was given for: `openai_api_key` to
-`openai_base_url`, a shared compatible key to the shared compatible endpoint.
+The role's own setting beats the shared one. A key is sent only to the endpoint it was given for: a shared key belongs
+to the shared endpoint, and goes to a role's own endpoint only where no shared one is named.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from pydantic import SecretStr
 
 from skillopt.config.schema_model import ModelSection
 
 RoleName = Literal["optimizer", "target"]
-T = TypeVar("T")
+
+MINIMAX_REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
+_OPENAI_EFFORT = "medium"
 
 
 @dataclass(frozen=True)
 class RoleSettings:
-    """Everything needed to build the backend of one role. `backend` is one of `backends.AVAILABLE`.
+    """Everything needed to build the backend of one role. `backend` is a name that `backends.canonical` gives.
 
-    For openai_chat and openai_compatible, `base_url` is never blank. `max_tokens` bounds what a call may ask for (None:
-    no bound); `temperature` holds where the request names none; `timeout_seconds` covers one attempt.
+    `max_tokens` bounds what a call may ask for (None: no bound); `temperature` holds where the request names none;
+    `timeout_seconds` covers one attempt. `auth_mode` is blank for a plain OpenAI endpoint. `thinking` is enabled,
+    disabled or blank for the server's own way. `options` are a plugin's.
     """
 
     role: RoleName
@@ -34,72 +38,172 @@ class RoleSettings:
     max_tokens: int | None = None
     timeout_seconds: float = 300
     reasoning_effort: str = ""
+    auth_mode: str = ""
+    api_version: str = ""
+    ad_scope: str = ""
+    managed_identity_client_id: str = ""
+    thinking: str = ""
+    use_max_completion_tokens: bool = True
+    route: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     local_threads: int = 0
     local_context: int = 8192
     scripted_script: str = ""
-
-    @property
-    def provider(self) -> str:
-        """Name of the backend's implementation: openai_chat is the compatible one at OpenAI's endpoint."""
-        return "openai_compatible" if self.backend == "openai_chat" else self.backend
 
     def as_mapping(self) -> dict[str, Any]:
         """The settings under their names, for a backend's `create`."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
+@dataclass(frozen=True)
+class _Keys:
+    """The keys of one family (`qwen_chat`, `azure_openai` …) as one role sees them."""
+
+    model: ModelSection
+    role: RoleName
+    family: str
+
+    def value(self, name: str) -> Any:
+        """The role's value, or the shared one where the role names none."""
+        own: Any = getattr(self.model, f"{self.role}_{self.family}_{name}", None)
+        return getattr(self.model, f"{self.family}_{name}") if own is None or own == "" else own
+
+    def account(self, address: str = "base_url") -> tuple[str, SecretStr]:
+        """Endpoint and key, which always belong together."""
+        own_url: str = getattr(self.model, f"{self.role}_{self.family}_{address}")
+        own_key: SecretStr = getattr(self.model, f"{self.role}_{self.family}_api_key")
+        shared_url: str = getattr(self.model, f"{self.family}_{address}")
+        shared_key: SecretStr = getattr(self.model, f"{self.family}_api_key")
+        elsewhere = own_url and self._names_shared(address) and own_url.rstrip("/") != shared_url.rstrip("/")
+        return own_url or shared_url, own_key if own_key.get_secret_value() or elsewhere else shared_key
+
+    def _names_shared(self, address: str) -> bool:
+        """True when somebody named a shared endpoint; a default one owns no key that was given without it."""
+        name = f"{self.family}_{address}"
+        url: str = getattr(self.model, name)
+        default: Any = ModelSection.model_fields[name].default
+        return bool(url) and (url != default or self.family == "anthropic")
+
+
 def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
     """The settings of one role, shared values filled in."""
     backend: str = getattr(model, f"{role}_backend")
-    name: str = getattr(model, role)
     effort = model.reasoning_effort
-    if backend == "openai_chat":
-        return RoleSettings(
-            role=role,
-            backend=backend,
-            model=name,
-            base_url=model.openai_base_url,
-            api_key=model.openai_api_key,
-            reasoning_effort="medium" if effort is None else effort,
-        )
-    if backend == "openai_compatible":
-        base_url, api_key = _compatible_account(model, role)
-        return RoleSettings(
-            role=role,
-            backend=backend,
-            model=name,
-            base_url=base_url,
-            api_key=api_key,
-            temperature=_own(model, role, "temperature", model.openai_compatible_temperature),
-            max_tokens=_own(model, role, "max_tokens", model.openai_compatible_max_tokens),
-            timeout_seconds=_own(model, role, "timeout_seconds", model.openai_compatible_timeout_seconds),
-            reasoning_effort=effort or "",
-        )
-    if backend == "local":
-        return RoleSettings(
-            role=role,
-            backend=backend,
-            model=name,
-            base_url=model.local_base_url,
-            local_threads=model.local_threads,
-            local_context=model.local_context,
-        )
-    return RoleSettings(role=role, backend=backend, model=name, scripted_script=model.scripted_script)
+    plain = RoleSettings(role=role, backend=backend, model=getattr(model, role), reasoning_effort=effort or "")
+    build = _BUILDERS.get(backend, _plugin)
+    return build(plain, model)
 
 
-def _own(model: ModelSection, role: RoleName, name: str, shared: T) -> T:
-    value: Any = getattr(model, f"{role}_openai_compatible_{name}")
-    return shared if value is None else value
+def _openai_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    keys = _Keys(model, plain.role, "azure_openai")
+    endpoint, key = keys.account("endpoint")
+    mode: str = keys.value("auth_mode")
+    effort = _OPENAI_EFFORT if model.reasoning_effort is None else model.reasoning_effort
+    plain = replace(plain, reasoning_effort=effort)
+    if mode == "openai_compatible" or not (mode or endpoint):
+        # Without an Azure endpoint it is OpenAI's own; a key that belongs to Azure is not sent there.
+        if endpoint:
+            return replace(plain, base_url=endpoint, api_key=key)
+        given = mode and key.get_secret_value()
+        return replace(plain, base_url=model.openai_base_url, api_key=key if given else model.openai_api_key)
+    return replace(
+        plain,
+        base_url=endpoint,
+        api_key=key,
+        auth_mode=mode or ("api_key" if key.get_secret_value() else "azure_cli"),
+        api_version=keys.value("api_version"),
+        ad_scope=keys.value("ad_scope"),
+        managed_identity_client_id=keys.value("managed_identity_client_id"),
+    )
 
 
-def _compatible_account(model: ModelSection, role: RoleName) -> tuple[str, SecretStr]:
-    """Endpoint and key, which always come from one place. Without any endpoint it is the one of openai_chat."""
-    own_url: str = getattr(model, f"{role}_openai_compatible_base_url")
-    own_key: SecretStr = getattr(model, f"{role}_openai_compatible_api_key")
-    shared_url, shared_key = model.openai_compatible_base_url, model.openai_compatible_api_key
-    if own_url and own_url != shared_url:
-        return own_url, own_key
-    if shared_url:
-        return shared_url, own_key if own_key.get_secret_value() else shared_key
-    named = next((key for key in (own_key, shared_key) if key.get_secret_value()), model.openai_api_key)
-    return model.openai_base_url, named
+def _openai_compatible(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    keys = _Keys(model, plain.role, "openai_compatible")
+    base_url, key = keys.account()
+    if not base_url:
+        # Without any endpoint it is the one of openai_chat, with its key unless another was given.
+        base_url, key = model.openai_base_url, key if key.get_secret_value() else model.openai_api_key
+    return replace(
+        plain,
+        base_url=base_url,
+        api_key=key,
+        temperature=keys.value("temperature"),
+        max_tokens=keys.value("max_tokens"),
+        timeout_seconds=keys.value("timeout_seconds"),
+    )
+
+
+def _qwen_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    keys = _Keys(model, plain.role, "qwen_chat")
+    base_url, key = keys.account()
+    temperature: Any = keys.value("temperature")
+    return replace(
+        plain,
+        base_url=base_url,
+        api_key=key,
+        temperature=None if isinstance(temperature, str) else temperature,
+        max_tokens=keys.value("max_tokens"),
+        timeout_seconds=keys.value("timeout_seconds"),
+        use_max_completion_tokens=keys.value("use_max_completion_tokens"),
+        thinking=_qwen_thinking(model, plain.role),
+    )
+
+
+def _qwen_thinking(model: ModelSection, role: RoleName) -> str:
+    """The role's mode, the role's older switch, then the same of both roles; blank where the server decides."""
+    for prefix in (f"{role}_", ""):
+        mode: str = getattr(model, f"{prefix}qwen_chat_thinking_mode")
+        if mode:
+            return "" if mode == "server_default" else mode
+        switch: bool | None = getattr(model, f"{prefix}qwen_chat_enable_thinking")
+        if switch is not None:
+            return "enabled" if switch else ""
+    return ""
+
+
+def _minimax_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    base_url, key = _Keys(model, plain.role, "minimax").account()
+    thinking = {True: "enabled", False: "disabled", None: ""}[model.minimax_enable_thinking]
+    return replace(
+        plain,
+        base_url=base_url or MINIMAX_REGIONS[model.minimax_region or "global_en"],
+        api_key=key,
+        temperature=model.minimax_temperature,
+        max_tokens=model.minimax_max_tokens,
+        timeout_seconds=model.minimax_timeout_seconds,
+        thinking=thinking,
+    )
+
+
+def _claude_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    base_url, key = _Keys(model, plain.role, "anthropic").account()
+    return replace(plain, base_url=base_url, api_key=key, route=model.claude_chat_route)
+
+
+def _local(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    return replace(
+        plain,
+        base_url=model.local_base_url,
+        reasoning_effort="",
+        local_threads=model.local_threads,
+        local_context=model.local_context,
+    )
+
+
+def _scripted(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    return replace(plain, reasoning_effort="", scripted_script=model.scripted_script)
+
+
+def _plugin(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    return replace(plain, options={**model.backend_options, **getattr(model, f"{plain.role}_backend_options")})
+
+
+_BUILDERS: Mapping[str, Callable[[RoleSettings, ModelSection], RoleSettings]] = {
+    "openai_chat": _openai_chat,
+    "openai_compatible": _openai_compatible,
+    "qwen_chat": _qwen_chat,
+    "minimax_chat": _minimax_chat,
+    "claude_chat": _claude_chat,
+    "local": _local,
+    "scripted": _scripted,
+}

@@ -98,15 +98,15 @@ class Dialect:
         lowered = words.lower()
         if self.api == "chat" and "v1/responses" in lowered:
             return replace(self, api="responses")
-        if not _REFUSED_FORM.search(lowered):
+        if not is_refused_form(lowered):
             return None
         if "response_format" in sent and any(word in lowered for word in _SCHEMA_WORDS):
             return replace(self, schema_form="json_object" if self.schema_form == "json_schema" else "text")
         given = [name for name in sent if name not in _NEEDED_FIELDS]
         for name in ("reasoning_effort" if name == "reasoning" else name for name in given):
-            if any(_names(lowered, word) for word in _WORDS.get(name, (name,))):
+            if any(names_field(lowered, word) for word in _WORDS.get(name, (name,))):
                 return replace(self, omitted=self.omitted | {name})
-        if self.api == "chat" and _names(lowered, self.cap_field) and not _OUT_OF_RANGE.search(lowered):
+        if self.api == "chat" and names_field(lowered, self.cap_field) and not _OUT_OF_RANGE.search(lowered):
             other = CAP_FIELDS[1 - CAP_FIELDS.index(self.cap_field)]
             if other not in self.tried:
                 return replace(self, cap_field=other, tried=self.tried | {self.cap_field})
@@ -125,6 +125,11 @@ class Dialect:
         )
 
 
-def _names(text: str, name: str) -> bool:
+def is_refused_form(words: str) -> bool:
+    """True when a refusal, in small letters, is about the form of a request rather than about a value in it."""
+    return _REFUSED_FORM.search(words) is not None
+
+
+def names_field(text: str, name: str) -> bool:
     """True when the words name the parameter itself, not another one that contains its name."""
     return re.search(rf"(?<![a-z_]){re.escape(name)}(?![a-z_])", text) is not None

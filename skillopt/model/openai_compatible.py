@@ -75,7 +75,10 @@ def compatible_settings(settings: Mapping[str, Any], **fixed: Any) -> Compatible
     if parts.hostname == OPENAI_HOST and not key:
         key = os.environ.get("OPENAI_API_KEY", "") if parts.scheme == "https" else ""
         if not key:
-            raise ConfigError(f"no API key for {base_url}", hint="set OPENAI_API_KEY, or base_url for another server")
+            raise ConfigError(
+                f"no API key for {base_url}",
+                hint="set OPENAI_API_KEY, an Azure endpoint, or the base URL of another server; or choose another backend",
+            )
     max_tokens: Any = settings.get("max_tokens", 8_000)
     values: dict[str, Any] = {
         "model": str(settings.get("model") or DEFAULT_MODEL),
@@ -167,7 +170,11 @@ class CompatibleBackend:
             timeout_s=self.settings.timeout_s,
         )
         text = sdk.without_key(text, self.settings.api_key)
-        return read_reply(text, where) if chat else responses.read_response(text, where)
+        return self._read(text, where)
+
+    def _read(self, text: str, where: str) -> ChatReply:
+        """The reply in a 200's body."""
+        return read_reply(text, where) if self.dialect.api == "chat" else responses.read_response(text, where)
 
     def _where(self, path: str) -> str:
         """The address of a call, for messages."""
