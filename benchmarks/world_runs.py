@@ -57,6 +57,9 @@ class Ended:
 
     true: float
     skill: str
+    """The product, best_skill.md."""
+    current: str
+    """The skill that the last step left."""
     useful: int
     useless: int
     harmful: int
@@ -166,6 +169,7 @@ def _ended(world: World, root: Path, seconds: float) -> Ended:
     return Ended(
         true=world.truth(skill),
         skill=skill,
+        current=(root / f"skills/skill_v{len(history):04d}.md").read_text(),
         useful=world.holds(skill, "useful"),
         useless=world.holds(skill, "useless"),
         harmful=world.holds(skill, "harmful"),
