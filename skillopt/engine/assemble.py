@@ -20,11 +20,13 @@ from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError
 from skillopt.core.hashing import digest
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.skill import Skill
+from skillopt.engine.appendix import with_block
 from skillopt.engine.batches import steps_per_epoch
 from skillopt.engine.budget import Budget, Limits, Spend
+from skillopt.engine.combinations import refuse_combinations, without_effect
 from skillopt.engine.observers import Events, event_log
 from skillopt.engine.rundir import RunDir
-from skillopt.engine.session import Session
+from skillopt.engine.session import Session, reminders
 from skillopt.engine.timing import Timings
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.registry import create_env
@@ -90,6 +92,13 @@ def load_initial(config: Config) -> Skill:
     raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
 
 
+def starting_skill(config: Config) -> Skill:
+    """The bytes that training starts from and that the baseline is measured on: the initial skill, with an empty
+    appendix where reflection may write notes."""
+    initial = load_initial(config)
+    return with_block(initial) if reminders(config) else initial
+
+
 def read_skill(path: Path) -> Skill:
     """Read a skill file as UTF-8, byte for byte. `<run>/skills/best_skill.md` finds the run's root file."""
     if not path.is_file() and path.name == "best_skill.md" and path.parent.name == "skills":
@@ -117,7 +126,10 @@ async def open_session(
     env, splits = load_env(config)
     if need == "train":
         check_train_size(config, splits)
-    initial = load_initial(config) if need == "train" else Skill("")
+        refuse_combinations(config, env)
+        for text in without_effect(config):
+            emit("notice", text=text)
+    initial = starting_skill(config) if need == "train" else Skill("")
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
         lock = RunLock(out_root)

@@ -28,6 +28,8 @@ _PROMPT_FRAME = {
     "slow_update": 1_000,
     "meta_skill": 900,
     "meta_reflect": 1_200,
+    "deep_probe": 700,
+    "appendix_consolidate": 500,
 }
 _REPLY = {
     "analyst": Range(100, 1_500),
@@ -38,6 +40,8 @@ _REPLY = {
     "slow_update": Range(80, 900),
     "meta_skill": Range(80, 900),
     "meta_reflect": Range(100, 1_500),
+    "deep_probe": Range(60, 300),
+    "appendix_consolidate": Range(100, 900),
 }
 _COMPARING = ("slow_update", "meta_skill")
 """Stages that are shown two skills, and two attempts at each item."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from skillopt.config import Config, role_settings
 from skillopt.core.skill import Skill
+from skillopt.engine.combinations import refuse_combinations
 from skillopt.engine.estimate import Estimate, PerCall
 from skillopt.engine.workload import Range, Sizes, StageCalls, Workload, total, workload
 from skillopt.envs.base import Env, Splits
@@ -89,7 +90,8 @@ def make_plan(
     *,
     observed: Mapping[tuple[str, str], PerCall] | None = None,
 ) -> Plan:
-    """Forecast a run. Sends nothing to any model. Raises `ConfigError` for impossible sizes."""
+    """Forecast a run. Sends nothing to any model. Raises `ConfigError` for impossible sizes and combinations."""
+    refuse_combinations(config, env)
     evaluation = config.evaluation
     sizes = Sizes(
         len(splits.train),

@@ -96,9 +96,11 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     stages = [
         StageCalls("target", "baseline", "before", Range(gate, gate)),
         StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
-        StageCalls("optimizer", "analyst", "step", groups.times(steps)),
-        *_after_analysts(config, groups, steps),
+        StageCalls("optimizer", "analyst", "step", (groups + Range(0, _deep_groups(config, sizes))).times(steps)),
+        *_deep(config, sizes, steps),
+        *_after_analysts(config, groups, _deep_groups(config, sizes), steps),
         StageCalls("target", "gate", "step", Range(math.ceil(gate * early) * steps, gate * steps)),
+        *_appendix(config, gate, steps),
     ]
     if evaluation.prefetch and steps > 1 and config.budget.max_calls is None:
         wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
@@ -121,12 +123,51 @@ def _groups(config: Config, sizes: Sizes) -> Range:
     return Range(0 if failures_only else full, mixed).times(config.train.accumulation * optimizer.proposals)
 
 
-def _after_analysts(config: Config, groups: Range, steps: int) -> list[StageCalls]:
+def _deep_items(config: Config, sizes: Sizes) -> int:
+    """Items of a batch that deep reflection runs again, at most."""
+    gradient = config.gradient
+    if not gradient.use_deep_reflect:
+        return 0
+    wanted = gradient.deep_reflect_failures + (0 if gradient.failure_only else gradient.deep_reflect_successes)
+    return min(wanted, config.train.batch_size, sizes.train)
+
+
+def _deep_groups(config: Config, sizes: Sizes) -> int:
+    """Analyst calls of one step about attempts with a readout, at most: both kinds may leave a short group."""
+    items = _deep_items(config, sizes)
+    groups = math.ceil(items / config.gradient.minibatch_size) + (
+        1 if items > 1 and not config.gradient.failure_only else 0
+    )
+    return min(items, groups) * config.train.accumulation
+
+
+def _deep(config: Config, sizes: Sizes, steps: int) -> list[StageCalls]:
+    """The design of a readout for each batch, and the attempts with it; none when the design comes to nothing."""
+    items, batches = _deep_items(config, sizes), config.train.accumulation * steps
+    return [
+        StageCalls("optimizer", "deep_probe", "step", Range(batches, batches) if items else NONE),
+        StageCalls("target", "deep_rollout", "step", Range(0, items * batches)),
+    ]
+
+
+def _appendix(config: Config, gate: int, steps: int) -> list[StageCalls]:
+    """Notes: the list shortened where it may get too long, and a gate of their own in every step that has new ones."""
+    optimizer = config.optimizer
+    if not optimizer.use_skill_aware_reflection or not update_mode(optimizer.skill_update_mode).budgeted:
+        return []
+    shortened = steps if optimizer.skill_aware_consolidate_threshold else 0
+    return [
+        StageCalls("optimizer", "appendix_consolidate", "step", Range(0, shortened)),
+        StageCalls("target", "gate of notes", "step", Range(0, gate * steps)),
+    ]
+
+
+def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int) -> list[StageCalls]:
     """Merging, budget, ranking, rewriting and racing of what the analysts wrote."""
     optimizer = config.optimizer
     mode = update_mode(optimizer.skill_update_mode)
     samples, compact = optimizer.proposals, optimizer.analyst_profile == "compact"
-    per_sample = math.ceil(groups.high / samples)
+    per_sample = math.ceil(groups.high / samples) + deep_groups
     proposals = int(groups.high) if compact else samples
     merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
     # A race may join two winners: once more a rewrite, or a merge of two documents.
