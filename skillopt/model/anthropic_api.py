@@ -54,7 +54,7 @@ def create(settings: Mapping[str, Any]) -> AnthropicBackend:
     if not key:
         raise ConfigError(
             f"no API key for {base_url}",
-            hint="set ANTHROPIC_API_KEY, or claude_chat_route: cli for the program's login",
+            hint="set ANTHROPIC_API_KEY, or claude_chat_route: cli for a login",
         )
     require_sdk()
     max_tokens: Any = settings.get("max_tokens")

@@ -63,7 +63,7 @@ class AzureBackend(CompatibleBackend):
                 host = urlsplit(settings.base_url).hostname
                 raise ConfigError(
                     f"{account.mode}: the token is for Azure and is not sent to {host}",
-                    hint="use an https endpoint of Azure, an API key, or azure_openai_ad_scope for a gateway of your own",
+                    hint="use an https endpoint of Azure, an API key, or azure_openai_ad_scope for your own gateway",
                 )
             self._token = account.token()
 

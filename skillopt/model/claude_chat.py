@@ -1,4 +1,4 @@
-"""claude_chat: Claude by one of two routes, which differ in who pays. The route is configured, never guessed from a key.
+"""claude_chat: Claude by one of two routes, which differ in who pays. A key in the environment chooses none of them.
 
 `cli` is the `claude` program with its own login, `api` the Messages API with a key. `auto` takes the program where it
 is installed, else the API; the banner names the endpoint, and so the route.

@@ -53,8 +53,11 @@ class Dialect:
     def body(
         self, request: ChatRequest, *, model: str, fixed: Mapping[str, Any], limit: int | None = None
     ) -> dict[str, Any]:
-        """The JSON body of an encodable request. `fixed` holds values that the request leaves unset, and vendor fields; no more completion
-        tokens than `limit` are asked for."""
+        """The JSON body of an encodable request.
+
+        `fixed` holds values that the request leaves unset, and vendor fields. At most `limit` completion tokens are
+        asked for.
+        """
         asked = {
             "temperature": request.temperature,
             "top_p": request.top_p,

@@ -14,7 +14,7 @@ from skillopt.core.errors import ConfigError
 from skillopt.core.redact import redact
 
 LEAST_REAL_KEY = 16
-"""Characters. Shorter keys are what local servers are given (`ollama`, `EMPTY`); words of a reply may be equal to one."""
+"""Characters. Shorter keys are what local servers are given (`ollama`, `EMPTY`), and may be words of a reply."""
 
 
 def is_loopback(host: str) -> bool:

@@ -77,7 +77,7 @@ def compatible_settings(settings: Mapping[str, Any], **fixed: Any) -> Compatible
         if not key:
             raise ConfigError(
                 f"no API key for {base_url}",
-                hint="set OPENAI_API_KEY, an Azure endpoint, or the base URL of another server; or choose another backend",
+                hint="set OPENAI_API_KEY, an Azure endpoint, the base URL of another server, or another backend",
             )
     max_tokens: Any = settings.get("max_tokens", 8_000)
     values: dict[str, Any] = {

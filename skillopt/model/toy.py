@@ -12,10 +12,11 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from skillopt.core.hashing import digest, text_digest
+from skillopt.model import toy_rewrite
 from skillopt.model.types import ChatRequest
 
 KINDS = 8
@@ -48,13 +49,17 @@ def respond(request: ChatRequest) -> str:
     if stage.startswith("ranking") or "selected_indices" in properties:
         return json.dumps(_ranking(request))
     if stage.startswith("merge"):
-        return json.dumps(_merge(request))
+        return json.dumps(toy_rewrite.merged(_text(request, "user"), request.schema or {}) or _merge(request))
+    if stage.startswith("rewrite") or "new_skill" in properties:
+        return json.dumps(toy_rewrite.rewritten(_text(request, "user")))
+    if stage.startswith("lr_autonomous") or "learning_rate" in properties:
+        return json.dumps(toy_rewrite.budget(_text(request, "user"), _generator(request)))
     if stage.startswith("slow_update") or "slow_update_content" in properties:
         return json.dumps(_guidance(request))
     if stage.startswith("meta_skill") or "meta_skill_content" in properties:
         return json.dumps(_memory(request))
     if stage.startswith("meta_reflect") or "meta_summary" in properties:
-        return json.dumps(_look_back(request, properties))
+        return json.dumps(_look_back(request))
     if stage.startswith("analyst") or "patch" in properties or "rules" in properties:
         return json.dumps(_analysis(request, compact="rules" in properties))
     if request.schema is not None:
@@ -111,7 +116,7 @@ def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, Any]:
         "batch_size": len(mentioned),
         "failure_summary": [{"failure_type": "rule_missing", "count": 1, "description": "no rule for this kind"}],
         "success_patterns": [],
-        "patch": {"reasoning": "each kind needs its rule", "edits": edits},
+        "patch": {"reasoning": "each kind needs its rule", **toy_rewrite.payload(edits, _patch_schema(request), text)},
     }
 
 
@@ -141,14 +146,16 @@ def _memory(request: ChatRequest) -> dict[str, Any]:
     return {"reasoning": "one rule a kind", "meta_skill_content": f"- One rule for each kind helps; last seen: {said}."}
 
 
-def _look_back(request: ChatRequest, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _look_back(request: ChatRequest) -> dict[str, Any]:
     """Meta reflection: what an analyst would propose, with a summary."""
-    patch = cast("Mapping[str, Any]", properties.get("patch") or {})
-    if "edits" in (patch.get("properties") or {"edits": None}):
-        proposed: dict[str, Any] = _analysis(request, compact=False)["patch"]
-    else:
-        proposed = cast("dict[str, Any]", _instance(patch))
+    proposed: dict[str, Any] = _analysis(request, compact=False)["patch"]
     return {"meta_summary": "Rules for kinds that failed were accepted.", "patch": proposed}
+
+
+def _patch_schema(request: ChatRequest) -> Mapping[str, Any]:
+    """What the request wants under `patch`."""
+    properties = cast("Mapping[str, Any]", (request.schema or {}).get("properties") or {})
+    return cast("Mapping[str, Any]", properties.get("patch") or {})
 
 
 def _append(content: str) -> dict[str, Any]:
@@ -158,7 +165,7 @@ def _append(content: str) -> dict[str, Any]:
 def _merge(request: ChatRequest) -> dict[str, Any]:
     """The union of the proposals in the prompt, equal ones joined."""
     joined: dict[tuple[Any, Any, Any], dict[str, Any]] = {}
-    for edit in _edits_in(_text(request, "user")):
+    for edit in toy_rewrite.objects_in(_text(request, "user"), "op"):
         same = (edit.get("op"), edit.get("target"), edit.get("content"))
         support = edit.get("support_count")
         entry = joined.setdefault(
@@ -173,30 +180,6 @@ def _merge(request: ChatRequest) -> dict[str, Any]:
         )
         entry["support_count"] += support if isinstance(support, int) else 1
     return {"reasoning": "equal proposals joined", "edits": list(joined.values())}
-
-
-def _edits_in(text: str) -> Iterator[dict[str, Any]]:
-    """Every edit object in the JSON values that a text contains."""
-    decoder, at = json.JSONDecoder(), 0
-    while (at := text.find("{", at)) >= 0:
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except ValueError:
-            at += 1
-            continue
-        yield from _walk(value)
-
-
-def _walk(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, list):
-        for entry in cast("list[Any]", value):
-            yield from _walk(entry)
-    elif isinstance(value, dict):
-        mapping = cast("dict[str, Any]", value)
-        if "op" in mapping:
-            yield mapping
-        else:
-            yield from _walk(list(mapping.values()))
 
 
 def _ranking(request: ChatRequest) -> dict[str, Any]:
