@@ -128,7 +128,7 @@ def test_toy_merges_and_ranks():
     raw = json.loads(toy.respond(ask(listed, stage="ranking", schema=schemas.RANKING_REPLY)))
     assert len(schemas.read_ranking(raw, count=6, budget=2)) == 2
     other_schema = {"type": "object", "properties": {"n": {"type": "integer"}, "t": {"type": ["string", "null"]}}}
-    assert json.loads(toy.respond(ask(stage="meta_skill", schema=other_schema))) == {"n": 0, "t": "nothing to add"}
+    assert json.loads(toy.respond(ask(stage="another", schema=other_schema))) == {"n": 0, "t": "nothing to add"}
 
 
 def plugin(name, value):
