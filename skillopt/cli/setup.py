@@ -14,7 +14,7 @@ import typer
 from skillopt.config import Config, Resolved, load_config, parse_overrides
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
-from skillopt.engine.assemble import check_train_size, load_env, load_initial
+from skillopt.engine.assemble import check_train_size, load_env, starting_skill
 from skillopt.engine.estimate import observed_calls
 from skillopt.engine.plan import Plan, make_plan
 from skillopt.engine.rundir import JOURNAL
@@ -69,7 +69,7 @@ def load_work(config: Config) -> Work:
     """Items, initial skill and the expected number of training items. Raises `DataError` or `ConfigError`."""
     env, splits = load_env(config)
     check_train_size(config, splits)
-    return Work(config, env, splits, load_initial(config))
+    return Work(config, env, splits, starting_skill(config))
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
