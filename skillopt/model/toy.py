@@ -60,8 +60,12 @@ def respond(request: ChatRequest) -> str:
         return json.dumps(_memory(request))
     if stage.startswith("meta_reflect") or "meta_summary" in properties:
         return json.dumps(_look_back(request))
+    if stage.startswith("deep_probe") or "probe_instruction" in properties:
+        return json.dumps(_PROBE)
+    if stage.startswith("appendix_consolidate") or "notes" in properties:
+        return json.dumps(_fewer(request))
     if stage.startswith("analyst") or "patch" in properties or "rules" in properties:
-        return json.dumps(_analysis(request, compact="rules" in properties))
+        return json.dumps(_aware(request, properties, _analysis(request, compact="rules" in properties)))
     if request.schema is not None:
         return json.dumps(_instance(request.schema))
     return _answer(request)
@@ -78,13 +82,15 @@ def _generator(request: ChatRequest) -> random.Random:
 
 def _answer(request: ChatRequest) -> str:
     """What the target says: the right word if the skill holds the rule of the item's kind."""
-    skill, task = _text(request, "system"), _text(request, "user")
+    skill, whole = _text(request, "system"), _text(request, "user")
+    task, _, readout = whole.partition("\n\n## Training Readout\n\n")
     luck = int(text_digest(task)[:8], 16)
     named = _KIND.search(task)
     kind = int(named.group(1)) if named else luck % KINDS
     ruled = str(kind) in _RULE.findall(skill) or luck % 5 == 0
     found = _candidate(task) if ruled and str(kind) not in _AVOID.findall(skill) else "unknown"
-    return f"<answer>{found}</answer>" if "<answer>" in skill + task else found
+    answer = f"<answer>{found}</answer>" if "<answer>" in skill + task else found
+    return f"<analysis>kind {kind}, {'ruled' if ruled else 'no rule'}</analysis>\n{answer}" if readout else answer
 
 
 def _candidate(task: str) -> str:
@@ -156,6 +162,43 @@ def _patch_schema(request: ChatRequest) -> Mapping[str, Any]:
     """What the request wants under `patch`."""
     properties = cast("Mapping[str, Any]", (request.schema or {}).get("properties") or {})
     return cast("Mapping[str, Any]", properties.get("patch") or {})
+
+
+_PROBE = {
+    "reasoning": "which rule the target applies tells a missing rule from an ignored one",
+    "probe_instruction": "Before the answer, name in <analysis> the kind of the box and whether a rule covers it.",
+}
+
+
+def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
+    """What skill-aware reflection asks for besides: causes or labels, and notes that help, harm or say nothing.
+
+    A third of the replies with notes holds no edit.
+    """
+    if "labels" in properties:
+        reply["labels"] = ["DISCOVERY"] * len(reply["patch"]["edits"])
+    for entry in reply.get("failure_summary") or ():
+        entry["cause"] = "SKILL_DEFECT"
+    if "appendix_notes" not in properties:
+        return reply
+    generator, text = _generator(request), _text(request, "user")
+    kinds = sorted(set(_KIND.findall(text)) - set(_RULE.findall(text)))
+    chance, reply["appendix_notes"] = generator.random(), []
+    if chance < 0.4 and kinds:
+        reply["appendix_notes"] = [f"Kind {kinds[0]} is easily overlooked: RULE {kinds[0]} holds."]
+    elif chance < 0.6:
+        reply["appendix_notes"] = ["Read the question once more before answering."]
+    elif chance < 0.8:
+        reply["appendix_notes"] = [f"When unsure, AVOID {generator.randrange(KINDS)}."]
+    if reply["appendix_notes"] and generator.random() < 1 / 3:
+        reply["patch"]["edits"] = []
+    return reply
+
+
+def _fewer(request: ChatRequest) -> dict[str, Any]:
+    """The first half of the listed notes."""
+    notes = re.findall(r"^- (.+)$", _text(request, "user"), re.MULTILINE)
+    return {"notes": notes[: max(1, len(notes) // 2)]}
 
 
 def _append(content: str) -> dict[str, Any]:
