@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from skillopt.core.edit import Edit
 from skillopt.engine.evidence import Gate, Support, edit_support, gate_of, pair_support, step_support
-from skillopt.engine.run_views import RunViews
+from skillopt.engine.run_views import RunViews, as_mapping
 
 Kind = Literal["initial", "edit", "rewrite", "appendix_note", "slow_update", "meta_reflect", "unrecorded"]
 
@@ -66,9 +66,8 @@ def step_cause(views: RunViews, record: Mapping[str, Any], kind: Kind) -> Cause:
     step = int(record["step"])
     base = views.step_dir(step)
     what = {"rewrite": "rewrite", "appendix_note": "appendix notes"}.get(kind, "a change that its views do not record")
-    gate = gate_of(record)
-    if kind == "appendix_note":  # notes may have had a gate of their own
-        gate = gate_of(views.mapping(f"{base}/appendix_notes.json")) or gate
+    notes = as_mapping(record.get("appendix")) if kind == "appendix_note" else {}  # they have a gate of their own
+    gate = gate_of(notes) or gate_of(record)
     return Cause(
         name=f"step_{step:04d}/{kind}",
         kind=kind,

@@ -15,9 +15,10 @@ from typing import Any
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
 from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
+from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
-from skillopt.engine.run_views import RunViews
+from skillopt.engine.run_views import RunViews, as_list, as_mapping
 
 PREVIEW = 200
 """Characters of target and content that `edit_apply_report.json` holds."""
@@ -71,10 +72,22 @@ class Lineage:
         else:
             self.rest(name, record, candidate, list(zip([e for _, e in edits], causes, strict=True)))
 
+    def notes(self, record: Mapping[str, Any]) -> None:
+        """The appendix notes of a step, which were measured on a text of their own."""
+        number = int(record["step"])
+        candidate = self._kept(
+            as_mapping(record.get("appendix")), f"{self.views.step_dir(number)}/appendix_candidate_skill.md"
+        )
+        if candidate is not None:
+            self._whole(step_cause(self.views, record, "appendix_note"), candidate)
+
     def epoch_end(self, epoch: int) -> None:
         """Slow update and meta reflection of an epoch, where their views say that they changed the current skill."""
         place = f"slow_update/epoch_{epoch:02d}"
-        candidate = self._kept(self.views.mapping(f"{place}/slow_result.json"), f"{place}/candidate_skill.md")
+        result = self.views.mapping(f"{place}/slow_result.json")
+        candidate = self._kept(result, f"{place}/candidate_skill.md")
+        if result.get("action") == "inject_placeholder" and region_text(self.last.skill, SLOW_UPDATE) is None:
+            candidate = with_slow_update(self.last.skill, "")
         if candidate is not None:
             self._whole(slow_update_cause(self.views, epoch), candidate)
         place = f"meta_reflect/epoch_{epoch:02d}"
@@ -168,11 +181,10 @@ def kept(action: Any) -> bool:
     return action in ("accept", "accept_new_best", "force_accept")
 
 
-def edits_in(patch: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The edits of a patch, bare or under `patch`."""
-    inner: Any = patch.get("patch")
-    raw: Any = patch.get("edits") or (inner.get("edits") if isinstance(inner, Mapping) else None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return [edit for edit in raw if isinstance(edit, Mapping)] if isinstance(raw, list) else []  # pyright: ignore[reportUnknownVariableType]
+    raw = patch.get("edits") or as_mapping(patch.get("patch")).get("edits")
+    return [as_mapping(edit) for edit in as_list(raw)]
 
 
 def applied_edits(report: Sequence[Mapping[str, Any]], pool: Sequence[Mapping[str, Any]]) -> list[Numbered]:

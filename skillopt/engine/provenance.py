@@ -101,6 +101,7 @@ def trace(views: RunViews) -> Provenance:
             lineage.step(record, candidate or after or lineage.last.skill)
         elif candidate is not None:
             candidates.append((step, lineage.last))
+        lineage.notes(record)
         if n + 1 == len(history) or history[n + 1].get("epoch") != record.get("epoch"):
             lineage.epoch_end(int(record.get("epoch") or 0))
         if after is not None:

@@ -42,7 +42,7 @@ class RunViews:
     @cached_property
     def history(self) -> list[Row]:
         """The step records, in order."""
-        return [_mapping(r) for r in _list(self.json("history.json"))]
+        return [as_mapping(r) for r in as_list(self.json("history.json"))]
 
     @cached_property
     def initial(self) -> Skill:
@@ -71,11 +71,11 @@ class RunViews:
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A JSON view that is an object; empty when there is none."""
-        return _mapping(self.json(name))
+        return as_mapping(self.json(name))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """A JSON view that is a list of objects; empty when there is none."""
-        return [_mapping(row) for row in _list(self.json(name))]
+        return [as_mapping(row) for row in as_list(self.json(name))]
 
     def minibatches(self, step: int) -> list[Minibatch]:
         """Every analyst group of a step, whatever batch, sample or deep reflection it belongs to, in file order."""
@@ -85,13 +85,13 @@ class RunViews:
         for path in files:
             name = path.relative_to(self.root).as_posix()
             body = self.mapping(name)
-            patch = _mapping(body.get("patch"))
+            patch = as_mapping(body.get("patch"))
             found.append(
                 Minibatch(
                     file=name,
                     kind="success" if path.name.startswith("minibatch_succ") else "failure",
-                    item_ids=tuple(str(i) for i in _list(body.get("item_ids"))),
-                    edits=tuple(_mapping(e) for e in _list(patch.get("edits"))),
+                    item_ids=tuple(str(i) for i in as_list(body.get("item_ids"))),
+                    edits=tuple(as_mapping(e) for e in as_list(patch.get("edits"))),
                 )
             )
         return found
@@ -103,7 +103,7 @@ class RunViews:
         runners = sorted(self.rows(f"{base}/race.json"), key=lambda runner: runner.get("skill_hash") != tried)
         pools = [runner.get("edits") for runner in runners]
         pools += [self.mapping(f"{base}/{name}").get("edits") for name in ("ranked_edits.json", "merged_patch.json")]
-        edits = [_mapping(edit) for pool in pools for edit in _list(pool)]
+        edits = [as_mapping(edit) for pool in pools for edit in as_list(pool)]
         return edits + [dict(edit) for batch in self.minibatches(step) for edit in batch.edits]
 
     def rollout_rows(self, directory: str) -> dict[str, dict[str, Any]]:
@@ -114,7 +114,7 @@ class RunViews:
         except OSError:
             return {}
         try:
-            rows = [_mapping(json.loads(line)) for line in lines if line.strip()]
+            rows = [as_mapping(json.loads(line)) for line in lines if line.strip()]
         except ValueError as error:
             raise _damaged(path) from error
         return {
@@ -150,9 +150,11 @@ def _damaged(path: Path) -> RunDirError:
     return RunDirError(f"{path} is damaged", hint="run the training command again: it writes its views anew, for free")
 
 
-def _mapping(raw: Any) -> dict[str, Any]:
+def as_mapping(raw: Any) -> dict[str, Any]:
+    """What a view holds where an object should stand; empty for anything else."""
     return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()} if isinstance(raw, Mapping) else {}
 
 
-def _list(raw: Any) -> list[Any]:
+def as_list(raw: Any) -> list[Any]:
+    """What a view holds where a list should stand; empty for anything else."""
     return cast("list[Any]", raw) if isinstance(raw, list) else []
