@@ -108,8 +108,6 @@ def test_command_lines(load: Load, argv: list[str], says: list[str]) -> None:
         ("optimizer: {skill_update_mode: rewrite}", "optimizer.skill_update_mode=rewrite"),
         ("skill_update_mode: full_rewrite_minibatch", "optimizer.skill_update_mode=full_rewrite_minibatch"),
         ("optimizer: {lr_control_mode: auto}", "optimizer.lr_control_mode=auto"),
-        ("model: {azure_openai_endpoint: 'https://x'}", "model.azure_openai_endpoint=https://x"),
-        ("model: {teacher_azure_openai_endpoint: 'https://x'}", "model.optimizer_azure_openai_endpoint=https://x"),
     ],
 )
 def test_what_this_version_lacks_is_refused(load: Load, content: str, key: str) -> None:
@@ -167,13 +165,9 @@ def test_off_is_accepted_in_silence(load: Load) -> None:
 
 
 def test_settings_of_missing_mechanisms_are_told_in_one_line(load: Load) -> None:
-    resolved = load(
-        "optimizer: {slow_update_samples: 20}\n"
-        "model: {codex_path: codex, sandbox: read-only, target_qwen_chat_api_key: k}"
-    )
+    resolved = load("optimizer: {slow_update_samples: 20}\nmodel: {codex_path: codex, sandbox: read-only}")
     assert resolved.notices == (
-        "no effect in this version: optimizer.slow_update_samples, model.codex_exec_path, model.codex_exec_sandbox, "
-        "model.target_qwen_chat_api_key",
+        "no effect in this version: optimizer.slow_update_samples, model.codex_exec_path, model.codex_exec_sandbox",
     )
 
 

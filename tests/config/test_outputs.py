@@ -130,8 +130,8 @@ def test_roles_never_share_what_is_not_shared(load: Load) -> None:
 @pytest.mark.parametrize(
     ("argv", "environ", "expected"),
     [
-        ([], {}, ("openai_compatible", "https://api.openai.com/v1", "k", "medium")),
-        ([], {"OPENAI_BASE_URL": "http://p/v1"}, ("openai_compatible", "http://p/v1", "k", "medium")),
+        ([], {}, ("openai_chat", "https://api.openai.com/v1", "k", "medium")),
+        ([], {"OPENAI_BASE_URL": "http://p/v1"}, ("openai_chat", "http://p/v1", "k", "medium")),
         (["--backend", "compat"], {}, ("openai_compatible", "https://api.openai.com/v1", "k", "")),
         (
             ["--backend", "compat"],
@@ -140,10 +140,10 @@ def test_roles_never_share_what_is_not_shared(load: Load) -> None:
         ),
         (["--backend", "local"], {}, ("local", "", "", "")),
         (["--backend", "scripted"], {}, ("scripted", "", "", "")),
-        (["--reasoning_effort", ""], {}, ("openai_compatible", "https://api.openai.com/v1", "k", "")),
+        (["--reasoning_effort", ""], {}, ("openai_chat", "https://api.openai.com/v1", "k", "")),
     ],
 )
 def test_where_a_role_goes(load: Load, argv: list[str], environ: dict[str, str], expected: tuple[str, ...]) -> None:
     role = role_settings(load(argv=argv, environ={"OPENAI_API_KEY": "k", **environ}).config.model, "target")
-    assert (role.provider, role.base_url, role.api_key.get_secret_value(), role.reasoning_effort) == expected
+    assert (role.backend, role.base_url, role.api_key.get_secret_value(), role.reasoning_effort) == expected
     assert role.as_mapping()["model"] == role.model

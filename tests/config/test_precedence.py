@@ -88,7 +88,9 @@ def test_origins_name_the_place(load: Load) -> None:
 @pytest.mark.parametrize(
     ("alias", "means"),
     [("openai", "openai_chat"), ("openai-compatible", "openai_compatible"), ("compat", "openai_compatible"),
-     ("openai_compatible_chat", "openai_compatible"), ("LOCAL", "local")],
+     ("openai_compatible_chat", "openai_compatible"), ("LOCAL", "local"), ("azure", "openai_chat"),
+     ("azure-openai", "openai_chat"), ("azure_openai", "openai_chat"), ("claude", "claude_chat"),
+     ("anthropic", "claude_chat")],
 )  # fmt: skip
 def test_backend_aliases(load: Load, alias: str, means: str) -> None:
     model = load(argv=["--backend", alias]).config.model
@@ -97,13 +99,22 @@ def test_backend_aliases(load: Load, alias: str, means: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "means"),
-    [("azure", "azure_openai"), ("codex", "codex_exec"), ("claude", "claude_chat"), ("anthropic", "claude_chat"),
-     ("cursor", "cursor_exec"), ("github_copilot", "copilot_chat"), ("qwen", "qwen_chat"), ("minimax", "minimax_chat"),
+    [("codex", "codex_exec"), ("cursor", "cursor_exec"), ("github_copilot", "copilot_chat"),
      ("claude_code_exec", "claude_code_exec"), ("copilot_exec", "copilot_exec")],
 )  # fmt: skip
 def test_backends_to_come_are_named_and_refused(load: Load, name: str, means: str) -> None:
     with pytest.raises(ConfigError, match=f"backend={name} .*the backend {means} is not available in this version"):
         load(argv=["--backend", name])
+
+
+@pytest.mark.parametrize(
+    ("alias", "optimizer", "target", "model"),
+    [("qwen", "openai_chat", "qwen_chat", "Qwen/Qwen3.5-4B"), ("minimax", "openai_chat", "minimax_chat", "MiniMax-M3"),
+     ("claude", "claude_chat", "claude_chat", "claude-sonnet-4-6")],
+)  # fmt: skip
+def test_shorthands_of_providers(load: Load, alias: str, optimizer: str, target: str, model: str) -> None:
+    found = load("model: {target: gpt-5.5}", ["--backend", alias]).config.model
+    assert (found.optimizer_backend, found.target_backend, found.target) == (optimizer, target, model)
 
 
 def test_the_shorthand_says_what_the_roles_use(load: Load) -> None:
