@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from skillopt.agents.base import Sampling as Sampling
+from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.model.types import Message
@@ -29,23 +31,6 @@ class Splits:
     def named(self, split: str) -> tuple[Item, ...]:
         """Items of a canonical split name (`core.item.SPLITS`)."""
         return {"train": self.train, "selection": self.selection, "test": self.test}[split]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One model turn of a finished conversation: what was sent last, and the reply."""
-
-    user: str
-    reply: str
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How the environment wants the target called; the configuration fills it."""
-
-    max_completion_tokens: int = 16_384
-    temperature: float | None = None
-    deadline_s: float = 180.0
 
 
 class Env(Protocol):

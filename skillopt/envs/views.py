@@ -39,6 +39,8 @@ def rollout_row(rollout: Rollout, task_text: str | None = None) -> dict[str, Any
         row["repeat"] = rollout.repeat
     row["skill_hash"] = rollout.skill_hash
     row["tokens"] = dict(rollout.tokens)
+    if rollout.agent:
+        row["agent"] = dict(rollout.agent)
     return row
 
 

@@ -1,0 +1,125 @@
+"""The agent contract: how a target solves one task.
+
+A target is either a chat model, a loop with tools around one, or a whole agent CLI; the environment does not care. It
+gives the task (messages with and without the skill, the next turn of a conversation) and gets back text to score, the
+trajectory that analysts read, and what the attempt cost. A lost attempt is data (`lost`), never an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from skillopt.core.item import Item
+from skillopt.core.skill import Skill
+from skillopt.model.types import Message, Usage
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One model turn of a finished conversation: what was sent last, and the reply."""
+
+    user: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the environment wants the target called; the configuration fills it."""
+
+    max_completion_tokens: int = 16_384
+    temperature: float | None = None
+    deadline_s: float = 180.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One item with one skill. `messages` renders the first request for a skill text ("" leaves the skill out), so
+    that an agent may put the skill where it belongs. `stage` and `priority` govern the calls, `repeat` is part of
+    their identity."""
+
+    item: Item
+    skill: Skill
+    messages: Callable[[str], tuple[Message, ...]]
+    next_turn: Callable[[Sequence[Turn]], str | None]
+    sampling: Sampling
+    stage: str
+    repeat: int = 0
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of a task. At most one of `lost` (not measured, with the reason) and `cut` (the target answered, but
+    its answer does not fit what the configuration allows: 0.0 with the reason) is set.
+
+    `tokens` are those of `core.rollout.Rollout`. `notes` is what an agent records besides: harness, version, exit
+    reason, denials, whether the skill was read.
+    """
+
+    text: str = ""
+    trajectory: tuple[Mapping[str, Any], ...] = ()
+    tokens: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    system_prompt: str = ""
+    user_prompt: str = ""
+    lost: str = ""
+    cut: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A target that solves tasks in its own way."""
+
+    @property
+    def model(self) -> str:
+        """Model name, for records."""
+        ...
+
+    async def attempt(self, task: Task) -> Attempt:
+        """Solve one task. Raises `StopRun`, `ReplayMiss` and `DataError`; every other fault of a call is `lost`."""
+        ...
+
+
+@dataclass
+class TokenSums:
+    """Sums over the calls of one attempt; None until a provider reported something."""
+
+    calls: int = 0
+    sums: dict[str, int | None] = field(
+        default_factory=lambda: dict[str, "int | None"](prompt_tokens=None, completion_tokens=None, cached_tokens=None)
+    )
+
+    def add(self, usage: Usage) -> None:
+        """One more call."""
+        self.calls += 1
+        for name, value in (
+            ("prompt_tokens", usage.prompt_tokens),
+            ("completion_tokens", usage.completion_tokens),
+            ("cached_tokens", usage.cached_tokens),
+        ):
+            if value is not None:
+                self.sums[name] = (self.sums[name] or 0) + value
+
+    def to_json(self) -> dict[str, int | None]:
+        """As `Rollout.tokens` wants them."""
+        return {"calls": self.calls, **self.sums}
+
+
+def text_of(message: Message) -> str:
+    """The text of a message; parts that are not text are named by their type."""
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(str(p["text"]) if p.get("type") == "text" else f"[{p.get('type')}]" for p in message.content)
+
+
+def first_prompts(messages: Sequence[Message]) -> tuple[str, str]:
+    """System and user prompt of a first request, as the views show them."""
+    system = next((text_of(m) for m in messages if m.role == "system"), "")
+    return system, next((text_of(m) for m in reversed(messages) if m.role == "user"), "")
+
+
+def truncated(cap: int) -> str:
+    """The reason of an answer that was cut off by the token limit."""
+    return f"truncated-output: reached max_completion_tokens={cap}"
