@@ -177,10 +177,10 @@ def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str,
     """
     if "labels" in properties:
         reply["labels"] = ["DISCOVERY"] * len(reply["patch"]["edits"])
-    for entry in reply.get("failure_summary") or ():
-        entry["cause"] = "SKILL_DEFECT"
     if "appendix_notes" not in properties:
         return reply
+    for entry in reply.get("failure_summary") or ():
+        entry["cause"] = "SKILL_DEFECT"
     generator, text = _generator(request), _text(request, "user")
     kinds = sorted(set(_KIND.findall(text)) - set(_RULE.findall(text)))
     chance, reply["appendix_notes"] = generator.random(), []
