@@ -6,7 +6,7 @@ Nothing is spent before everything that can be checked for free has been checked
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -54,6 +54,14 @@ class Embedded(Protocol):
     def width(self) -> int: ...
 
     async def start(self) -> None: ...
+
+
+@runtime_checkable
+class HoldsSecrets(Protocol):
+    """A backend that knows credentials which are in no setting (a plugin that reads its own variable)."""
+
+    @property
+    def secrets(self) -> Sequence[str]: ...
 
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
@@ -244,6 +252,8 @@ def _models(
             emit.conceal([secret])
         backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
         stack.push_async_callback(backend.aclose)
+        if isinstance(backend, HoldsSecrets):
+            emit.conceal(backend.secrets)
         width = config.env.workers if role == "target" else config.gradient.analyst_workers
         if isinstance(backend, Embedded):
             width = backend.width
@@ -256,10 +266,12 @@ def _models(
             prices=prices,
             limits=EndpointLimits(width=width),
             reasoning_effort=settings.reasoning_effort,
+            notify=lambda text: emit("notice", text=text),
         )
         clients.append(client)
         roles.append(
             {"role": role, "backend": settings.backend, "model": backend.model, "endpoint": backend.endpoint,
+             "auth": settings.auth_mode or ("api_key" if secret else ""),
              "reasoning_effort": settings.reasoning_effort}
         )  # fmt: skip
     return clients[0], clients[1], tuple(roles)

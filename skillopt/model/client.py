@@ -20,6 +20,7 @@ from skillopt.model.limiter import Place
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
 from skillopt.model.retry import Backoff, Deadline, with_retries
+from skillopt.model.symptoms import symptoms
 from skillopt.model.tokens import bound, prompt_bound
 from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
 from skillopt.model.usage import combined, usage_from_json
@@ -78,6 +79,7 @@ class Client:
         limits: Limits | None = None,
         backoff: Backoff | None = None,
         reasoning_effort: str = "",
+        notify: Callable[[str], None] | None = None,
     ) -> None:
         self.role: Role = role
         self.backend = backend
@@ -86,6 +88,7 @@ class Client:
         self.limiter = pool.limiter(backend.endpoint, limits)
         self.breaker = pool.breaker(backend.endpoint)
         self.backoff = backoff or Backoff()
+        self._pool, self._notify = pool, notify
         self.reasoning_effort = reasoning_effort
         self._identity = dict(backend.identity())
         self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
@@ -109,6 +112,12 @@ class Client:
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, _Call(self, request, key).run, label=label)
         return reply_from_json(entry.value)
+
+    def watch(self, request: ChatRequest, reply: ChatReply) -> None:
+        """Tell, once per endpoint, what a reply says about its server."""
+        for topic, text in symptoms(request, reply):
+            if self._notify is not None and self._pool.first(self.backend.endpoint, topic):
+                self._notify(f"warning: {self.model} at {self.backend.endpoint} {text}")
 
     async def aclose(self) -> None:
         """Close the backend."""
@@ -191,6 +200,7 @@ class _Call:
             raise
         place.succeeded(_total(reply.usage))
         self._client.breaker.healthy()
+        self._client.watch(self._request, reply)
         return reply
 
     async def _send(self) -> ChatReply:

@@ -28,6 +28,7 @@ class LimiterPool:
     identical_failures: int = IDENTICAL_FAILURES
     _limiters: dict[str, Limiter] = field(default_factory=dict[str, Limiter])
     _breakers: dict[str, Breaker] = field(default_factory=dict[str, Breaker])
+    _told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def limiter(self, endpoint: str, limits: Limits | None = None) -> Limiter:
         """The endpoint's limiter. Of two roles' limits the larger width and the stricter rate are in force."""
@@ -45,6 +46,13 @@ class LimiterPool:
             found.widen(limits.width, limits.ceiling)
             found.restrict(limits.requests_per_minute, limits.tokens_per_minute)
         return found
+
+    def first(self, endpoint: str, topic: str) -> bool:
+        """True the first time that this topic comes up at an endpoint: what is told once."""
+        if (endpoint, topic) in self._told:
+            return False
+        self._told.add((endpoint, topic))
+        return True
 
     def breaker(self, endpoint: str) -> Breaker:
         """The endpoint's circuit breaker."""
