@@ -47,6 +47,8 @@ class Story:
         lines += [
             f"{str(role.get('role', '')).capitalize()}: {role.get('model', '')} via {role.get('backend', '')}"
             + (f" at {role['endpoint']}" if role.get("endpoint") else "")
+            + (f", by {role['auth']}" if role.get("auth") else "")
+            + (f", effort {role['reasoning_effort']}" if role.get("reasoning_effort") else "")
             for role in d.get("roles") or ()
         ]
         if d.get("slow_update"):

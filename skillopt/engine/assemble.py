@@ -271,7 +271,7 @@ def _models(
         clients.append(client)
         roles.append(
             {"role": role, "backend": settings.backend, "model": backend.model, "endpoint": backend.endpoint,
-             "auth": settings.auth_mode or ("api_key" if secret else ""),
+             "auth": settings.auth_mode or ("api_key" if secret else settings.route),
              "reasoning_effort": settings.reasoning_effort}
         )  # fmt: skip
     return clients[0], clients[1], tuple(roles)
