@@ -75,7 +75,7 @@ def _load() -> NotBuilt:
             keys[name] = keys[f"{section}.{name}"] = row
     return NotBuilt(
         keys=keys,
-        values={key: tuple(values) for key, values in raw["values"].items()},
+        values={key: tuple(values) for key, values in (raw["values"] or {}).items()},
         backends=tuple(raw["backends"]),
         environments=tuple(raw["environments"]),
     )

@@ -27,8 +27,22 @@ class EvaluationSection(Section):
     """Score that the gate compares."""
     gate_mixed_weight: Share = 0.5
     """Weight of soft in the mixed metric."""
-    gate_rule: Literal["strict"] = "strict"
-    """Decision rule: a strict improvement of the measured score."""
+    gate_rule: Literal["strict", "paired"] = "strict"
+    """Decision rule: strict keeps any higher score; paired keeps what is proven at the run's error level."""
+    gate_alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    """Paired rule: chance that a run without any true gain accepts something, over all its looks."""
+    gate_min_effect: Share = 0.0
+    """Paired rule: smallest gain of the gate score, 0 to 1, that is worth accepting."""
+    gate_futility: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
+    """Paired rule: chance of dropping a candidate early that would have passed; 0 stops on certainty only."""
+    gate_trial_items: Annotated[int, Field(ge=0)] = 0
+    """Paired rule: training items on which a candidate is tried first; 0 takes half the selection split's size."""
+    gate_max_regressions: Annotated[int, Field(ge=0)] | None = None
+    """Regression budget: most selection items that an accepted candidate may lose; null for no limit."""
+    gate_shorter_margin: Share = 0.0
+    """Paired rule: loss of gate score that a shorter skill may risk in a non-inferiority test; 0 switches it off."""
+    gate_shorter_by: Share = 0.1
+    """Share by which a text must be shorter for that test."""
     use_semantic_density: bool = False
     """Add a bonus for leading words (MUST, NEVER, …) to both scores that the strict gate compares."""
     semantic_density_weight: Share = 0.05

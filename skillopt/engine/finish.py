@@ -17,7 +17,9 @@ from skillopt.core.errors import BudgetExceeded, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.bill import write_logs
+from skillopt.engine.gating import count_gate, settle
 from skillopt.engine.measure import measure
+from skillopt.engine.paired import last_look
 from skillopt.engine.records import TARGET_STAGES, cost_of
 from skillopt.engine.report import render_report
 from skillopt.engine.session import Session, count_rollouts
@@ -55,7 +57,7 @@ async def finish(
 
     `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
     """
-    await final_selection(session, standing)
+    last = await final_selection(session, standing, tally)
     tests: dict[str, list[Rollout]] = {}
     why_not = str(stopped) if stopped else ""
     if test:
@@ -66,6 +68,8 @@ async def finish(
     summary = build_summary(
         session, standing, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
     )
+    if last is not None:
+        summary["last_look"] = last
     await asyncio.to_thread(_write, session, standing, summary)
     session.emit("run.end", summary=summary)
     return RunResult(
@@ -73,15 +77,39 @@ async def finish(
     )
 
 
-async def final_selection(session: Session, standing: Standing) -> None:
-    """The current skill was measured when it was accepted; it becomes best when its gate score is higher."""
+async def final_selection(session: Session, standing: Standing, tally: Tally) -> dict[str, Any] | None:
+    """The current skill becomes best when its gate score is higher; it was measured when it was accepted.
+
+    Under the paired rule a draft gets the run's last look instead, and what came of it is returned.
+    """
     current, best = standing.current, standing.best
+    if session.config.evaluation.gate_rule == "paired" and standing.history:
+        return await _last_look(session, standing, tally)
     if current.skill == best.skill or current.gate_score is None:
-        return
+        return None
     if best.gate_score is None or current.gate_score > best.gate_score:
         standing.best, standing.best_origin = current, standing.current_origin
         standing.best_step = standing.history[-1]["step"] if standing.history else 0
     await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(current.rollouts))
+    return None
+
+
+async def _last_look(session: Session, standing: Standing, tally: Tally) -> dict[str, Any] | None:
+    """A look that a fault or a budget prevents proves nothing: the best skill stays."""
+    step = int(standing.history[-1]["step"])
+    try:
+        gated = await last_look(session, standing, step=step)
+    except StopRun as error:
+        session.emit("notice", text=f"the last draft was not looked at: {error}")
+        return {"action": "undecided", "reason": f"not looked at: {error}"}
+    if gated is None:
+        return None
+    count_gate(tally, gated)
+    settle(standing, gated, origin=standing.current_origin, step=step)
+    session.emit("gate.verdict", stage="last_look", step=step, current_score=standing.current.gate_score,
+                 best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
+    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(gated.rollouts))
+    return gated.to_json()
 
 
 async def sealed_test(

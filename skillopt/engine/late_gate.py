@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.core.skill import Skill
-from skillopt.engine.measure import GateResult, gate, settle
+from skillopt.engine.gating import count_gate, gate, settle
 from skillopt.engine.records import cost_of
-from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.standing import Standing
+from skillopt.engine.session import Session
+from skillopt.engine.standing import GateResult, Standing
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer.context import Tally
 
@@ -79,7 +79,7 @@ async def decide(
             gated = GateResult(Verdict(action, before, evidence, "nothing changed"), (), standing.current)
         else:
             gated = await gate(session, candidate, standing, step=work.step)
-            count_rollouts(work.tally, "gate", gated.rollouts)
+            count_gate(work.tally, gated)
             settle(standing, gated, origin=work.origin, step=work.step)
     session.emit("gate.verdict", stage=work.name, step=work.step, epoch=work.epoch, current_score=before,
                  best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
@@ -94,5 +94,5 @@ def verdict_fields(gated: GateResult, candidate: Skill) -> dict[str, Any]:
         "candidate_skill_len": len(candidate.text),
         "selection_hard": score.hard if score else None,
         "selection_soft": score.soft if score else None,
-        **gated.verdict.to_json(),
+        **gated.to_json(),
     }

@@ -13,9 +13,8 @@ from typing import Any
 from skillopt.core.change import Change
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.late_gate import EpochWork, decide, verdict_fields
-from skillopt.engine.measure import GateResult
 from skillopt.engine.session import Session
-from skillopt.engine.standing import Standing
+from skillopt.engine.standing import GateResult, Standing
 from skillopt.engine.update import build
 from skillopt.engine.work import StepWork
 from skillopt.envs.views import write_rollout_dir

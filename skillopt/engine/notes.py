@@ -11,8 +11,8 @@ from typing import Any
 
 from skillopt.core.leakage import LeakedEdit
 from skillopt.core.skill import Skill
-from skillopt.engine.measure import GateResult
 from skillopt.engine.rundir import RunDir
+from skillopt.engine.standing import GateResult
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.appendix import PendingNote, new_notes
 
@@ -46,7 +46,7 @@ class Flush:
     @property
     def kept(self) -> bool:
         """True when the notes entered the skill."""
-        return self.gated is not None and self.gated.verdict.accepted
+        return self.gated is not None and self.gated.kept
 
     @property
     def added(self) -> int:

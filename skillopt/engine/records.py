@@ -123,7 +123,7 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
     gated, proposal = work.gated, work.proposal
     measured = gated.measured if gated else None
     score = measured.score if measured else None
-    verdict = gated.verdict.to_json() if gated else {"candidate_gate_score": None, "reason": work.skip_reason}
+    verdict = gated.to_json() if gated else {"candidate_gate_score": None, "reason": work.skip_reason}
     record: dict[str, Any] = {
         "step": work.plan.step,
         "epoch": work.plan.epoch,

@@ -24,22 +24,27 @@ _FRAMES = 16
 
 def set_aside_for_test(session: Session, standing: Standing) -> None:
     """Set aside what measuring the initial, best and current skill on the test split costs, judged by what they cost
-    on the selection split, and one call's reservation. Without a cap, or without a test, nothing."""
-    if not session.config.evaluation.eval_test or not session.budget.limits.any_spend:
+    on the selection split, and one call's reservation; under the paired rule the last look too."""
+    evaluation = session.config.evaluation
+    paired = evaluation.gate_rule == "paired" and evaluation.use_gate
+    if not (evaluation.eval_test or paired) or not session.budget.limits.any_spend:
         return
     # By what the target reads: an empty region asks nothing new of it.
     texts = {without_empty_regions(m.skill.text): m for m in (standing.initial, standing.best, standing.current)}
-    measured = [m.rollouts for m in texts.values()]
+    measured = [m.rollouts for m in texts.values() if m.rollouts]
     if len(measured) == 1:
         measured *= 2  # the best skill that is still to come, to be tested beside the initial one
-    n = len(session.test)
+    n = len(session.test) if evaluation.eval_test else 0
     costs = [_mean(session, rollouts) for rollouts in measured]
+    # The last look asks the selection split once, and once more when it proves the draft.
+    looks = 2 * len(session.selection) * evaluation.repeats if paired else 0
+    each = _mean(session, standing.best.rollouts)
     last = _largest(session, [r for rollouts in measured for r in rollouts])
     session.budget.set_aside(
         Spend(
-            n * len(costs),
-            math.ceil(MARGIN * n * sum(tokens for tokens, _ in costs)) + last.tokens,
-            MARGIN * n * sum(usd for _, usd in costs) + last.usd,
+            n * len(costs) + looks,
+            math.ceil(MARGIN * (n * sum(tokens for tokens, _ in costs) + looks * each[0])) + last.tokens,
+            MARGIN * (n * sum(usd for _, usd in costs) + looks * each[1]) + last.usd,
         )
     )
 

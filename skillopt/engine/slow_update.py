@@ -19,9 +19,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.late_gate import EpochWork, decide, verdict_fields
 from skillopt.engine.longitudinal import Comparison
-from skillopt.engine.measure import GateResult
 from skillopt.engine.session import Session
-from skillopt.engine.standing import Measured, Standing
+from skillopt.engine.standing import GateResult, Measured, Standing
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.schemas_epoch import Written
@@ -91,8 +90,9 @@ async def update(
 def without_leaks(session: Session, skill: Skill, guidance: str) -> tuple[str, list[LeakedEdit]]:
     """The guidance without lines that copy items or answers (`optimizer.leakage`); blank when nothing may stay."""
     mode = session.config.optimizer.leakage
+    guidance, faulty = _without_faults(session, skill, guidance)
     if mode == "off" or not guidance:
-        return guidance, []
+        return guidance, faulty
     lines = Patch(tuple(Edit("append", content=line) for line in guidance.splitlines() if line.strip()))
     _, leaked = strip_leaks(skill, lines, session.leaks, allowed=session.initial.text)
     if leaked and mode == "refuse":

@@ -14,11 +14,14 @@ from typing import Any
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Score, compute_score
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
-from skillopt.core.skill import Skill
+from skillopt.core.skill import Skill, skill_hash
 from skillopt.engine.memory import EpochMemory
+from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.metric import Metric
 from skillopt.gate.strict import Unit
+from skillopt.gate.verdict import Verdict
 from skillopt.optimizer.appendix import PendingNote
 
 
@@ -53,13 +56,77 @@ class Measured:
         return compute_score(r.outcome for r in self.rollouts)
 
     def units(self, items: Sequence[Item], repeats: int) -> list[Unit]:
-        """The gate's paired units, in file order."""
-        known = {(r.item.id, r.repeat): self.metric.value(r.outcome) for r in self.rollouts}
+        """The gate's paired units, in file order; draw k of an item is the k-th that was made of it."""
+        known: dict[str, list[float | None]] = {}
+        for rollout in self.rollouts:
+            known.setdefault(rollout.item.id, []).append(self.metric.value(rollout.outcome))
         return [
-            Unit(n * repeats + k, unit_name(item.id, k, repeats), known[item.id, k], item.id)
+            Unit(n * repeats + k, unit_name(item.id, k, repeats), known[item.id][k], item.id)
             for n, item in enumerate(items)
             for k in range(repeats)
         ]
+
+
+def guidance_hash(skill: Skill) -> str:
+    """Hash of what the target reads: two texts that differ in empty regions only are one guidance."""
+    return skill_hash(without_empty_regions(skill.text))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate against the current skill on training items. `rollouts` are complete only when it passed."""
+
+    passed: bool
+    verdict: Verdict
+    rollouts: tuple[Rollout, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record says of it."""
+        evidence = self.verdict.evidence
+        return {
+            "passed": self.passed,
+            "wins": list(evidence.wins),
+            "losses": list(evidence.losses),
+            "n": evidence.total,
+            "evaluated_n": evidence.evaluated,
+            "reason": self.verdict.reason,
+        }
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """A verdict with the rollouts it rests on, in file order. `measured` is None unless the evaluation was complete.
+
+    The paired rule adds its trial on training items, the draft that passed it, whether a draft was given up, and the
+    error budget after the look (None: no look was taken).
+    """
+
+    verdict: Verdict
+    rollouts: tuple[Rollout, ...]
+    measured: Measured | None
+    trial: Trial | None = None
+    draft: Skill | None = None
+    dropped: bool = False
+    ledger: AlphaLedger | None = None
+
+    @property
+    def all_rollouts(self) -> tuple[Rollout, ...]:
+        """Everything that was asked of the candidate, training items first."""
+        return (*(self.trial.rollouts if self.trial else ()), *self.rollouts)
+
+    @property
+    def kept(self) -> bool:
+        """True when the next step starts from the candidate: proven, or a draft."""
+        return self.verdict.accepted or (self.draft is not None and not self.dropped)
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict's fields for a record, with trial and error budget under the paired rule."""
+        body = self.verdict.to_json()
+        if self.trial is not None or self.ledger is not None:
+            body["trial"] = self.trial.to_json() if self.trial else None
+            body["kept_as_draft"] = self.kept and not self.verdict.accepted
+            body["alpha_left"] = self.ledger.left if self.ledger else None
+        return body
 
 
 @dataclass
@@ -80,6 +147,43 @@ class Standing:
     """Reminders that are not in the skill: the gate refused them, or could not decide."""
     memory: EpochMemory = field(default_factory=EpochMemory)
     """What goes from one epoch to the next."""
+    ledger: AlphaLedger | None = None
+    """The error budget of the paired rule; None under the strict one."""
+    known: dict[str, dict[str, Rollout]] = field(default_factory=dict[str, "dict[str, Rollout]"])
+    """Training outcomes by guidance and item: of the current skill, and of the best one to return to."""
+    climb: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    """(net gain, losses), as shares of the items tried, of each draft since the last proof."""
+
+    @property
+    def is_draft(self) -> bool:
+        """True when the target reads a current skill that is not the proven one."""
+        return guidance_hash(self.current.skill) != guidance_hash(self.best.skill)
+
+    def learn(self, rollouts: Sequence[Rollout]) -> None:
+        """Remember training outcomes of the skill they were made with, as far as it is the current or the best one."""
+        hashes = {m.skill.hash: guidance_hash(m.skill) for m in (self.current, self.best)}
+        for rollout in rollouts:
+            if rollout.skill_hash in hashes and rollout.scored is not None:
+                self.known.setdefault(hashes[rollout.skill_hash], {})[rollout.item.id] = rollout
+        self.known = {h: items for h, items in self.known.items() if h in hashes.values()}
+
+    def trained_on(self) -> dict[str, Rollout]:
+        """Training outcomes of the current skill by item, in the order they were made."""
+        return dict(self.known.get(guidance_hash(self.current.skill), {}))
+
+    def take_draft(self, skill: Skill, trial: Trial | None, origin: str) -> None:
+        """The candidate becomes current without a selection score; its trial becomes what is known of it."""
+        self.current, self.current_origin = Measured(skill, (), self.current.metric), origin
+        if trial is not None:
+            evidence = trial.verdict.evidence
+            tried = max(1, evidence.total)
+            self.climb.append(((len(evidence.wins) - len(evidence.losses)) / tried, len(evidence.losses) / tried))
+            self.learn(trial.rollouts)
+
+    def drop_draft(self) -> None:
+        """Back to the best skill."""
+        self.current, self.current_origin = self.best, self.best_origin
+        self.climb.clear()
 
     def view(self) -> Mapping[str, Any]:
         """`runtime_state.json`."""

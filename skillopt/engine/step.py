@@ -17,9 +17,10 @@ from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.candidates import choose, propose
 from skillopt.engine.deep import deep_reflect
-from skillopt.engine.measure import PREFETCH, GateResult, gate, measure
+from skillopt.engine.gating import count_gate, gate
+from skillopt.engine.measure import PREFETCH, measure
 from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.standing import Standing
+from skillopt.engine.standing import GateResult, Standing
 from skillopt.engine.work import StepWork, Upcoming
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer import buffer
@@ -138,8 +139,8 @@ async def evaluate(session: Session, work: StepWork, standing: Standing) -> None
             verdict = Verdict(action, standing.current.gate_score, Evidence(total=total), reason)
             work.gated = GateResult(verdict, (), standing.current)
         else:
-            work.gated = await gate(session, proposal.skill, standing, step=step)
-            count_rollouts(work.tally, "gate", work.gated.rollouts)
+            work.gated = await gate(session, proposal.skill, standing, step=step, shown=work.all_rollouts)
+            count_gate(work.tally, work.gated)
     verdict = work.gated.verdict
     session.emit("gate.verdict", step=step, current_score=standing.current.gate_score,
                  best_score=standing.best.gate_score, **verdict.to_json())  # fmt: skip

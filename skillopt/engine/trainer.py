@@ -25,7 +25,8 @@ from skillopt.engine.bill import remember_time
 from skillopt.engine.budget import Spend
 from skillopt.engine.epoch_end import acceptance, end_epoch, look_ahead
 from skillopt.engine.finish import RunResult, finish
-from skillopt.engine.measure import measure, settle
+from skillopt.engine.gating import settle
+from skillopt.engine.measure import measure
 from skillopt.engine.meta_reflect import direction
 from skillopt.engine.records import lr_history, step_record, write_step
 from skillopt.engine.session import Session, count_rollouts
@@ -252,6 +253,7 @@ async def conclude(
     digest: dict[str, Any] | None = None
     if work.gated is not None and work.proposal is not None:
         before = standing.current.gate_score
+        standing.learn(work.all_rollouts)
         settle(standing, work.gated, origin=work.plan.origin, step=work.plan.step)
         verdict = work.gated.verdict
         digest = buffer_entry(session, work, verdict.to_json(), before)

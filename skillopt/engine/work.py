@@ -13,8 +13,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.deep import DeepReflection
-from skillopt.engine.measure import GateResult
 from skillopt.engine.notes import Flush
+from skillopt.engine.standing import GateResult
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.race import Proposal, Runner
@@ -59,7 +59,7 @@ class StepWork:
     @property
     def accepted(self) -> bool:
         """True when the step changed the current skill: by its candidate, by its notes, or by both."""
-        return (self.gated is not None and self.gated.verdict.accepted) or (self.flush is not None and self.flush.kept)
+        return (self.gated is not None and self.gated.kept) or (self.flush is not None and self.flush.kept)
 
     @property
     def action(self) -> str:

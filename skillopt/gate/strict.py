@@ -56,8 +56,21 @@ def file_order(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
 class StrictGate:
     """One decision. Feed `observe` with the candidate's value on each ordered unit; `settled` says when to stop."""
 
-    def __init__(self, units: Sequence[Unit], *, early: bool, coverage_floor: float, best_score: float | None) -> None:
-        """`units` in the gate's order; `best_score` is the best gate score so far (None = nothing measured)."""
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        *,
+        early: bool,
+        coverage_floor: float,
+        best_score: float | None,
+        max_losses: int | None = None,
+        ties_win: bool = False,
+    ) -> None:
+        """`units` in the gate's order; `best_score` is the best gate score so far (None = nothing measured).
+
+        `max_losses` is the regression budget: with more items lost, whatever was won, the candidate is rejected. With
+        `ties_win` an equal mean is enough.
+        """
         self.units = list(units)
         self._early = early
         self._floor = coverage_floor
@@ -69,6 +82,9 @@ class StrictGate:
             incumbent = self.units[at].incumbent
             self._headroom[at] = self._headroom[at + 1] + (0.0 if incumbent is None else BEST_VALUE - incumbent)
         self._gain = 0.0
+        self._losses = 0
+        self._max_losses = max_losses
+        self._ties_win = ties_win
 
     @property
     def seen(self) -> int:
@@ -82,20 +98,27 @@ class StrictGate:
         if unit.incumbent is not None:
             self._terms += (BEST_VALUE if value is None else value, -unit.incumbent)
             self._gain += self._terms[-2] + self._terms[-1]
+            self._losses += value is not None and value < unit.incumbent
 
     def _cannot_win(self) -> bool:
         # Running sums are cheap; only where rounding could matter is the exact sum worth its price.
         if self._gain + self._headroom[self.seen] > _ROUNDING:
             return False
         rest = [t for u in self.units[self.seen :] if u.incumbent is not None for t in (BEST_VALUE, -u.incumbent)]
-        return math.fsum((*self._terms, *rest)) <= 0
+        return not self._wins(math.fsum((*self._terms, *rest)))
+
+    def _wins(self, gain: float) -> bool:
+        return gain > 0 or (self._ties_win and gain == 0)
+
+    def _over_budget(self) -> bool:
+        return self._max_losses is not None and self._losses > self._max_losses
 
     @property
     def settled(self) -> bool:
         """True when no further unit can change the verdict."""
         if self.seen == len(self.units):
             return True
-        return self._early and self._cannot_win()
+        return self._early and (self._over_budget() or self._cannot_win())
 
     def needed(self) -> int:
         """How many further units are certainly looked at, whatever their values: launching so many wastes nothing.
@@ -105,7 +128,10 @@ class StrictGate:
         left = len(self.units) - self.seen
         if not self._early:
             return left
-        return max(0, min(left, math.ceil(self._gain + self._headroom[self.seen] - _ROUNDING)))
+        most = math.ceil(self._gain + self._headroom[self.seen] - _ROUNDING) + self._ties_win
+        if self._max_losses is not None:
+            most = min(most, self._max_losses + 1 - self._losses)
+        return max(0, min(left, most))
 
     def verdict(self) -> Verdict:
         """The decision. Call it when `settled`."""
@@ -137,6 +163,8 @@ class StrictGate:
 
     def _decide(self, evidence: Evidence, score: float | None) -> tuple[Action, str]:
         tally = f"{len(evidence.wins)} won, {len(evidence.losses)} lost"
+        if self._over_budget():
+            return "reject", f"over the regression budget of {self._max_losses} items ({tally})"
         if evidence.early_stopped:
             return "reject", f"cannot exceed the current score any more after {evidence.evaluated} items ({tally})"
         if self._cannot_win():  # missing outcomes count as wins here, so that early and full evaluation agree
@@ -144,7 +172,7 @@ class StrictGate:
         if score is None or evidence.coverage < self._floor:
             got = evidence.evaluated - evidence.missing
             return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
-        if math.fsum(t for _, v, i in self._paired() for t in (v, -i)) <= 0:
+        if not self._wins(math.fsum(t for _, v, i in self._paired() for t in (v, -i))):
             return "reject", f"not strictly better than the current skill ({tally})"
         if self._best is None or score > self._best:
             return "accept_new_best", f"strictly better than the current and the best skill ({tally})"
