@@ -19,7 +19,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.search_quality import parse_world
-from benchmarks.world import WORDINGS, Params, World
+from benchmarks.world import Params, World
+from benchmarks.world_rules import WORDINGS
 from benchmarks.world_runs import refused, run
 
 EPOCHS = 5

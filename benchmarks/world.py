@@ -6,7 +6,7 @@ item, rules in the skill, repeat): another rule set or another repeat is a fresh
 answer in every process. Harder items are lost more often when their rule is there and won less often when it is not.
 
 `World.respond` is both models of a run. The target's side is here; the optimizer's is `world_optimizer`. Rules are
-opaque words, so that nobody can tell a useful one from a harmful one except by measuring.
+opaque words (`world_rules`), so that nobody can tell a useful one from a harmful one except by measuring.
 """
 
 from __future__ import annotations
@@ -21,18 +21,13 @@ from functools import lru_cache
 from typing import Any
 
 from benchmarks import world_optimizer
+from benchmarks.world_rules import CODE, REMEMBERED, Rule, asked_for
 from skillopt.model.types import ChatRequest
 
 BASE, NEVER = -1, -2
 """What an item needs, when it is not the number of a useful rule: nothing, or what no rule can give."""
 
 _TICKET = re.compile(r"\bTicket (\d+)\b")
-_CODE = re.compile(r"\b[a-z]{3}-[a-z]{5}\b")
-WORDINGS = (
-    "When a ticket calls for it, use routine {code} before closing.",
-    "Apply routine {code}; it comes ahead of anything else that fits.",
-    "Check whether routine {code} is due, and carry it out to the end.",
-)
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,14 @@ class Params:
     """Ways in which analysts word the same rule."""
     rewrite_loss: float = 0.03
     """Probability that a rewriting call loses a rule that was there."""
+    insight: float = 0.25
+    """Probability that who compares two skills traces a failure to the harmful rule that caused it."""
+    analyst_insight: float = 0.0
+    """The same for an analyst of one minibatch, who then proposes to delete the line."""
+    readout: float = 0.15
+    """Share of the proposals that a diagnostic readout turns into useful ones."""
+    reminder: float = 0.5
+    """What a reminder leaves of the lapses on the items of its rule."""
 
     def __post_init__(self) -> None:
         parts = (self.p_useful, self.p_useless, self.p_harmful)
@@ -110,15 +113,6 @@ class Params:
         return cls(**changes)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One sentence a skill may hold. `kind` is useful, useless or harmful; `number` counts within the kind."""
-
-    code: str
-    kind: str
-    number: int
-
-
 class World:
     """Items, rules, draws and the exact truth. Holds no state but caches of pure functions."""
 
@@ -130,7 +124,7 @@ class World:
         self.by_code = {rule.code: rule for rule in (*self.useful, *self.useless, *self.harmful)}
         self.need = lru_cache(maxsize=None)(self._need)
         self.codes_in = lru_cache(maxsize=4096)(self._codes_in)
-        self._breaks = lru_cache(maxsize=None)(self._breaks_item)
+        self.breaks = lru_cache(maxsize=None)(self._breaks)
 
     def _rules(self, kind: str, count: int) -> tuple[Rule, ...]:
         return tuple(Rule(self._code(kind, n), kind, n) for n in range(count))
@@ -167,24 +161,34 @@ class World:
             at -= share
         return BASE
 
-    def _breaks_item(self, code: str, number: int) -> bool:
-        return self.chance("broken", code, number) < self.params.harm
+    def _breaks(self, code: str, number: int) -> bool:
+        return self.by_code[code].kind == "harmful" and self.chance("broken", code, number) < self.params.harm
 
     # truth
 
     def _codes_in(self, text: str) -> frozenset[str]:
-        return frozenset(code for code in _CODE.findall(text) if code in self.by_code)
+        """What a skill asks for, and `remembered <code>` for what it reminds of."""
+        used, remembered = asked_for(text)
+        held = used & set(self.by_code)
+        return frozenset(held | {REMEMBERED + code for code in remembered & held})
+
+    def named_in(self, text: str) -> frozenset[str]:
+        """Every rule that a text names, for whatever reason."""
+        return frozenset(code for code in CODE.findall(text) if code in self.by_code)
 
     def probability(self, number: int, codes: Iterable[str]) -> float:
         """Exact probability that the item is solved with these rules (judge noise left out)."""
-        need = self.need(number)
+        need, held = self.need(number), set(codes)
         if need == NEVER:
             return 0.0
-        held = [self.by_code[code] for code in codes]
-        met = need == BASE or any(r.kind == "useful" and r.number == need for r in held)
-        met = met and not any(r.kind == "harmful" and self._breaks(r.code, number) for r in held)
+        rule = self.useful[need].code if need != BASE else ""
+        met = not rule or rule in held
+        met = met and not any(self.breaks(code, number) for code in held if code in self.by_code)
         hardness = self.chance("hardness", number)
-        return 1 - 2 * self.params.noise * hardness if met else 2 * self.params.noise * (1 - hardness)
+        if not met:
+            return 2 * self.params.noise * (1 - hardness)
+        lapses = 2 * self.params.noise * hardness
+        return 1 - lapses * (self.params.reminder if REMEMBERED + rule in held else 1)
 
     def accuracy_on(self, numbers: Iterable[int], codes: Iterable[str]) -> float:
         """Exact expected accuracy on given items."""
@@ -194,11 +198,14 @@ class World:
 
     def true_accuracy(self, codes: Iterable[str]) -> float:
         """Exact accuracy over all items there could be, which is what a skill is worth."""
-        p = self.params
-        held = [self.by_code[code] for code in set(codes)]
-        met = p.base + sum(p.shares[r.number] for r in held if r.kind == "useful")
-        met *= (1 - p.harm) ** sum(r.kind == "harmful" for r in held)
-        return met * (1 - p.noise) + (1 - p.never - met) * p.noise
+        p, held = self.params, set(codes)
+        rules = [self.by_code[code] for code in held if code in self.by_code]
+        shares = {r.code: p.shares[r.number] for r in rules if r.kind == "useful"}
+        whole = (1 - p.harm) ** sum(r.kind == "harmful" for r in rules)
+        met = (p.base + sum(shares.values())) * whole
+        remembered = sum(share for code, share in shares.items() if REMEMBERED + code in held) * whole
+        lapses = p.noise * (met - (1 - p.reminder) * remembered)
+        return met - lapses + (1 - p.never - met) * p.noise
 
     def truth(self, skill_text: str) -> float:
         """Exact accuracy of a skill document."""
@@ -206,7 +213,7 @@ class World:
 
     def holds(self, skill_text: str, kind: str) -> int:
         """How many rules of a kind a skill document holds."""
-        return sum(self.by_code[code].kind == kind for code in self.codes_in(skill_text))
+        return sum(self.by_code[code].kind == kind for code in self.codes_in(skill_text) if code in self.by_code)
 
     @property
     def ceiling(self) -> float:

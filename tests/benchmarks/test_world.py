@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks.gepa_like import Candidate, front, search
 from benchmarks.world import BASE, NEVER, Params, World
-from benchmarks.world_optimizer import proposals, worded
+from benchmarks.world_optimizer import proposals
+from benchmarks.world_rules import reminder, veto, worded
 from benchmarks.world_runs import refused, run
 from skillopt.model.types import ChatRequest, Message
 
@@ -120,7 +121,7 @@ def test_another_process_draws_the_same() -> None:
 def test_rule_texts_do_not_tell_what_they_are_worth() -> None:
     world = World(Params(seed=1))
     texts = {
-        kind: {worded(world, rule, random.Random(k)).replace(rule.code, "") for rule in rules for k in range(20)}
+        kind: {worded(rule, random.Random(k), 3).replace(rule.code, "") for rule in rules for k in range(20)}
         for kind, rules in (("useful", world.useful), ("useless", world.useless), ("harmful", world.harmful))
     }
     assert texts["useful"] == texts["useless"] == texts["harmful"]
@@ -165,6 +166,43 @@ def test_the_target_answers_by_the_skill_in_its_system_message_and_by_the_repeat
     without = [asked("Be careful.", k) == right for k in range(300)]
     assert abs(sum(with_rule) / 300 - world.probability(number, [world.useful[0].code])) < bound(300)
     assert abs(sum(without) / 300 - world.probability(number, ())) < bound(300)
+
+
+def test_a_line_may_take_a_rule_back_or_remind_of_it() -> None:
+    world = World(Params(seed=1, noise=0.1))
+    good, bad = world.useful[0], world.harmful[0]
+    both = f"{worded(good, random.Random(0), 3)}\n{worded(bad, random.Random(0), 3)}"
+    assert world.codes_in(both) == {good.code, bad.code}
+    assert world.codes_in(f"{both}\n{veto(bad)}") == {good.code}
+    reminded = world.codes_in(f"{worded(good, random.Random(0), 3)}\n- {reminder(good)}")
+    assert reminded == {good.code, f"remembered {good.code}"}
+    assert world.codes_in(reminder(good)) == frozenset()
+    gain = world.true_accuracy(reminded) - world.true_accuracy({good.code})
+    assert gain == pytest.approx(world.params.shares[0] * world.params.noise / 2)
+    drawn = sum(world.solved(n, reminded, 0) for n in range(10_000)) / 10_000
+    assert abs(drawn - world.true_accuracy(reminded)) < bound(10_000)
+
+
+EVERYTHING = {
+    "optimizer.use_slow_update": True,
+    "optimizer.use_meta_skill": True,
+    "optimizer.use_meta_reflect": True,
+    "optimizer.use_skill_aware_reflection": True,
+    "optimizer.skill_aware_consolidate_threshold": 2,
+    "optimizer.lr_control_mode": "autonomous",
+    "gradient.use_deep_reflect": True,
+}
+
+
+@pytest.mark.parametrize("mode", ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"])
+def test_every_stage_gets_a_reply_it_can_read(mode: str) -> None:
+    overrides = {"train.num_epochs": 3, "train.batch_size": 12, "optimizer.skill_update_mode": mode, **EVERYTHING}
+    params = Params(seed=2, noise=0.1, p_useful=0.6, p_useless=0.2, p_harmful=0.2)
+    ended = run(params, overrides, sizes={"train": 24, "val": 30, "test": 6})
+    assert ended.steps == 6 and ended.accepted
+    assert all(r["n_dropped_replies"] == 0 and r["n_reasks"] == 0 for r in ended.history)
+    stages = {stage for r in ended.history for stage in r["tokens"]}
+    assert {"analyst", "deep_probe", "deep_rollout"} <= stages
 
 
 def test_a_run_is_reproducible_rationed_and_reports_the_exact_truth() -> None:
