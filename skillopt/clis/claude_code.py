@@ -63,7 +63,6 @@ class ClaudeCode:
             "CLAUDE_CONFIG_DIR": str(config),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_MAX_RETRIES": "1",
-            "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1",
         }
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             env["IS_SANDBOX"] = "1"  # as root it refuses to skip permissions otherwise

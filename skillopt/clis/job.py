@@ -7,6 +7,7 @@ the answer. No endpoint, key or path is part of it.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -117,8 +118,9 @@ class Cli(Protocol):
 
 
 def find_program(given: str, name: str, environ: Mapping[str, str]) -> str | None:
-    """The executable: the given path or name, else `name`, looked up on the PATH of `environ`."""
-    return shutil.which(given or name, path=environ.get("PATH"))
+    """The executable as an absolute path: the given path or name, else `name`, looked up on the PATH of `environ`."""
+    found = shutil.which(given or name, path=environ.get("PATH"))
+    return os.path.abspath(found) if found else None
 
 
 def version_in(text: str) -> str:

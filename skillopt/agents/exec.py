@@ -1,0 +1,222 @@
+"""An agent CLI as a target: from task to workspace, and from the journalled run to an attempt.
+
+The journal key holds everything that can change the answer: program and version, its options, the model, the workspace
+byte for byte (item, environment's instructions, skill), the prompt, and the repeat. A replay needs no program: the
+version it was recorded with stands in the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Protocol
+
+from skillopt.agents.base import Attempt, Task
+from skillopt.agents.run import AgentRun, Asked, Expected
+from skillopt.agents.settings import AgentSettings
+from skillopt.agents.workspace import Workspace, build_workspace, mark_of
+from skillopt.clis.environment import clean_environment
+from skillopt.clis.job import find_program, version_in
+from skillopt.clis.launch import Launch, run
+from skillopt.core.errors import FatalModelError, ModelError, StopRun
+from skillopt.core.hashing import digest, text_digest
+from skillopt.core.skill import Skill
+from skillopt.model.client import CallJournal
+from skillopt.model.pool import LimiterPool, Limits
+from skillopt.model.prices import PriceTable
+from skillopt.model.retry import Backoff
+from skillopt.model.types import Meter, Usage
+from skillopt.model.usage import usage_from_json
+
+KEY_VERSION = 1
+_VERSION_TIMEOUT_S = 30.0
+_PROBE = "Reply with the single word: ready"
+
+
+class AgentJournal(CallJournal, Protocol):
+    """The journal as an agent needs it: runs by key, and the recorded version for a replay."""
+
+    @property
+    def replay(self) -> bool: ...
+
+    def get_meta(self, name: str) -> Any: ...
+
+    def set_meta(self, name: str, value: Any) -> None: ...
+
+
+class ExecAgent:
+    """An `Agent`. `pool` belongs to the run; `aclose` removes what is left of the workspaces."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        *,
+        journal: AgentJournal,
+        meter: Meter,
+        pool: LimiterPool,
+        prices: PriceTable,
+        limits: Limits | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.settings = settings
+        self.journal, self.meter = journal, meter
+        self.limiter = pool.limiter(settings.account, limits)
+        self.breaker = pool.breaker(settings.account)
+        self.backoff = backoff or Backoff()
+        self.price = prices.find(settings.model, backend=settings.backend) if settings.model else None
+        self.expected = Expected()
+        self._version: str | None = None
+        self._executable = ""
+        self._asking = asyncio.Lock()
+        self._root: Path | None = None
+        self._count = itertools.count(1)
+
+    @property
+    def model(self) -> str:
+        """The model that is asked for, or the program's name where it chooses."""
+        return self.settings.model or f"default of {self.settings.cli.name}"
+
+    @property
+    def endpoint(self) -> str:
+        """The limiter's account, for records."""
+        return self.settings.account
+
+    @property
+    def version(self) -> str:
+        """The program's version; known after `find`."""
+        return self._version or ""
+
+    @property
+    def executable(self) -> str:
+        """The program's path; known after `find`."""
+        return self._executable
+
+    async def attempt(self, task: Task) -> Attempt:
+        """Solve one task, from the journal or by running the program."""
+        await self.find()
+        workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery)
+        key = self._key(workspace, task.repeat)
+        asked = Asked(
+            workspace=workspace,
+            key=key,
+            stage=task.stage,
+            mark=mark_of(task.skill),
+            injected=self.settings.delivery == "prompt",
+            priority=task.priority,
+            deadline_s=task.sampling.deadline_s,
+        )
+        try:
+            value = await self._run(asked)
+        except StopRun:
+            raise
+        except ModelError as error:
+            return Attempt(lost=str(error), system_prompt=workspace.package, user_prompt=workspace.prompt)
+        usage = usage_from_json(value["usage"])
+        rows: list[dict[str, Any]] = value["trajectory"]
+        if not self.settings.trace:
+            rows = [row for row in rows if row.get("type") == "message"]
+        return Attempt(
+            text=value["text"],
+            trajectory=tuple(rows),
+            tokens=_tokens(value["notes"]["runs"], usage),
+            system_prompt=workspace.package,
+            user_prompt=f"{workspace.prompt}\n\ntask.md:\n{workspace.task}",
+            cut=value["cut"],
+            notes=value["notes"],
+        )
+
+    async def probe(self) -> None:
+        """One small run, so that a missing program, login or model is told before anything is spent."""
+        await self.find()
+        workspace = Workspace(prompt=_PROBE, package="", task="")
+        key = self._key(workspace, 0)
+        await self._run(Asked(workspace, key, "probe", mark_of(Skill("")), injected=True, deadline_s=300.0))
+
+    async def _run(self, asked: Asked) -> Any:
+        run = AgentRun(self, asked)
+        label = f"a {asked.stage} run of {self.settings.cli.name}"
+        return (await self.journal.once(asked.key, run.record, label=label)).value
+
+    def _key(self, workspace: Workspace, repeat: int) -> str:
+        settings = self.settings
+        return digest(
+            {
+                "kind": "agent",
+                "v": KEY_VERSION,
+                "cli": settings.cli.name,
+                "version": self.version,
+                "options": dict(settings.cli.identity()),
+                "model": settings.model,
+                "prompt": workspace.prompt,
+                "files": {n: text_digest(c.decode("latin-1")) for n, c in workspace.files.items()},
+                "empty_retries": settings.empty_retries,
+                "repeat": repeat,
+            }
+        )
+
+    async def find(self) -> None:
+        """Find the program and its version, once. Raises `FatalModelError` when it cannot be started."""
+        async with self._asking:
+            if self._version is not None:
+                return
+            meta = f"agent_version:{self.settings.backend}"
+            if self.journal.replay:
+                self._version = str(self.journal.get_meta(meta) or "")
+                return
+            found = find_program(self.settings.path, self.settings.cli.program, self.settings.environ)
+            if found is None:
+                name = self.settings.path or self.settings.cli.program
+                raise FatalModelError(f"cannot start {name}: file not found", hint=self.settings.install_hint)
+            self._executable = found
+            self._version = await self._ask_version()
+            self.journal.set_meta(meta, self._version)
+
+    async def _ask_version(self) -> str:
+        place = self.new_place()
+        try:
+            (place / "home" / "tmp").mkdir(parents=True)
+            env = clean_environment(self.settings.environ, place / "home")
+            launch = Launch((self._executable, "--version"), env, place)
+            finished = await asyncio.wait_for(run(launch, place / "streams"), _VERSION_TIMEOUT_S)
+        except asyncio.TimeoutError:
+            raise FatalModelError(
+                f"{self._executable} --version gave no answer within {_VERSION_TIMEOUT_S:g} s",
+                hint=self.settings.install_hint,
+            ) from None
+        except OSError as error:
+            raise FatalModelError(
+                f"cannot start {self._executable}: {error.strerror}", hint=self.settings.install_hint
+            ) from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, place, True)
+        if finished.exit_code != 0:
+            words = " ".join((finished.stderr or finished.stdout).split())[-300:]
+            raise FatalModelError(
+                f"{self._executable} --version ended with exit code {finished.exit_code}: {words}",
+                hint=self.settings.install_hint,
+            )
+        return version_in(finished.stdout)
+
+    def new_place(self) -> Path:
+        """A directory of one try, outside every repository and readable by its owner only."""
+        if self._root is None:
+            self._root = Path(tempfile.mkdtemp(prefix="skillopt-agents-")).resolve()
+        return self._root / f"{next(self._count):06d}"
+
+    async def aclose(self) -> None:
+        """Remove what is left. Idempotent."""
+        if self._root is not None:
+            await asyncio.to_thread(shutil.rmtree, self._root, True)
+            self._root = None
+
+
+def _tokens(runs: int, usage: Usage) -> dict[str, int | None]:
+    return {
+        "calls": runs,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cached_tokens": usage.cached_tokens,
+    }

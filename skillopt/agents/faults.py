@@ -1,0 +1,40 @@
+"""How a failed run of an agent CLI is told to the rest: by the same errors as a failed model call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from skillopt.agents.settings import AgentSettings
+from skillopt.clis.failure import Failure
+from skillopt.clis.session import Session
+from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.redact import redact
+from skillopt.model.types import Usage
+
+
+def usage_of(session: Session) -> Usage:
+    """A session's tokens as a call's usage."""
+    tokens = session.tokens
+    return Usage(tokens.input, tokens.output, tokens.cached, tokens.reasoning)
+
+
+def fault_of(failure: Failure | None, settings: AgentSettings, version: str) -> ModelError | None:
+    """The error of a failed run, or None when it gave an answer (an agent that ran out of turns gave a bad one)."""
+    if failure is None or failure.kind == "turns":
+        return None
+    who = f"{settings.cli.program} {version}".strip()
+    message = redact(f"{who}: {failure.message}", settings.secrets)
+    if failure.fatal:
+        return FatalModelError(message, hint=_HINTS.get(failure.kind, ""))
+    if failure.kind == "context":
+        return ContextOverflow(message)
+    return TransientModelError(message, overloaded=failure.kind in ("rate", "overload"))
+
+
+_HINTS: Mapping[str, str] = {
+    "auth": "log in with the program itself, or set the key of its endpoint (model.exec_api_key)",
+    "model": "check model.target",
+    "client": "install the current version of the program",
+    "quota": "raise the quota, or use another account",
+    "request": "the endpoint refused the program's request: check model.exec_base_url and model.target",
+}

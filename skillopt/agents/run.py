@@ -1,0 +1,292 @@
+"""One journalled run of an agent CLI: places, budget, retries and deadline as for a model call, then the program.
+
+Every try gets a workspace and a home of its own, both removed afterwards (kept on request). The deadline covers all
+tries and ends the program with every process it began. A run that ends well with an empty answer is repeated with a
+reminder, within `empty_retries`; after that the empty answer stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import math
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from skillopt.agents.faults import fault_of, usage_of
+from skillopt.agents.settings import AgentSettings
+from skillopt.agents.trace import read_skill, trajectory
+from skillopt.agents.workspace import NAME, Workspace
+from skillopt.clis.job import Job, link_login
+from skillopt.clis.launch import run
+from skillopt.clis.session import Session
+from skillopt.core.errors import (
+    DeadlineExceeded,
+    FatalModelError,
+    ModelError,
+    TransientModelError,
+)
+from skillopt.core.redact import redact
+from skillopt.model.breaker import Breaker
+from skillopt.model.limiter import Limiter, Place
+from skillopt.model.prices import Price
+from skillopt.model.retry import Backoff, Deadline, with_retries
+from skillopt.model.tokens import bound
+from skillopt.model.types import Meter, Usage
+from skillopt.model.usage import combined
+from skillopt.store.journal import Recorded
+
+REMINDER = "Your last message was empty the time before. End with a message that holds the final answer."
+
+_FIRST_PROMPT_TOKENS = 60_000
+_FIRST_COMPLETION_TOKENS = 4_000
+"""Reserved for a run before any run has told what one costs: a few turns with an agent's own long instructions."""
+
+
+@dataclass
+class Expected:
+    """What to reserve for a run: the largest seen so far. A run's spend is not known before its end, so a cap can be
+    passed by what the runs in flight use beyond it."""
+
+    prompt_tokens: int = _FIRST_PROMPT_TOKENS
+    completion_tokens: int = _FIRST_COMPLETION_TOKENS
+    known: bool = False
+
+    def learn(self, usage: Usage) -> None:
+        """A run has ended."""
+        if usage.prompt_tokens is None or usage.completion_tokens is None:
+            return
+        if not self.known:
+            self.prompt_tokens, self.completion_tokens, self.known = usage.prompt_tokens, usage.completion_tokens, True
+        self.prompt_tokens = max(self.prompt_tokens, usage.prompt_tokens)
+        self.completion_tokens = max(self.completion_tokens, usage.completion_tokens)
+
+
+class Owner(Protocol):
+    """What a run needs of the agent it belongs to."""
+
+    settings: AgentSettings
+    meter: Meter
+    limiter: Limiter
+    breaker: Breaker
+    backoff: Backoff
+    price: Price | None
+    expected: Expected
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def executable(self) -> str: ...
+
+    def new_place(self) -> Path:
+        """A directory for one try, not existing yet."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked. `mark` proves that the skill was read; `injected` says that the prompt holds it anyway."""
+
+    workspace: Workspace
+    key: str
+    stage: str
+    mark: str
+    injected: bool
+    priority: int = 0
+    deadline_s: float = 600.0
+
+
+class AgentRun:
+    """One run on its way: what was tried and paid so far."""
+
+    def __init__(self, owner: Owner, asked: Asked) -> None:
+        self._owner, self._asked = owner, asked
+        self._deadline = Deadline(asked.deadline_s)
+        self._admitted = False
+        self._tries = 0
+        self._usages: list[Usage] = []
+        self._usd: list[float | None] = []
+
+    async def record(self) -> Recorded:
+        """Run and say what to store. Raises `ModelError` as a model call does."""
+        owner = self._owner
+        started = time.monotonic()
+        try:
+            session = await self._answered()
+        except (TransientModelError, DeadlineExceeded) as error:
+            owner.breaker.lost(error.message)
+            raise
+        finally:
+            if self._admitted:
+                owner.breaker.left()
+        usage = combined(self._usages)
+        return Recorded(
+            value=self._value(session, usage),
+            kind="agent",
+            stage=self._asked.stage,
+            role="target",
+            model=owner.model,
+            calls=len(self._usages),
+            elapsed_s=time.monotonic() - started,
+            usd=None if None in self._usd else math.fsum(usd for usd in self._usd if usd is not None),
+            **usage.to_json(),
+        )
+
+    async def _answered(self) -> Session:
+        """Run until there is an answer, or the empty ones are used up."""
+        left = self._owner.settings.empty_retries
+        reminder = ""
+        while True:
+            session = await with_retries(
+                functools.partial(self._placed, reminder),
+                attempts=self._owner.settings.attempts,
+                deadline=self._deadline,
+                backoff=self._owner.backoff,
+            )
+            if session.answer.strip() or session.failure is not None or not left:
+                return session
+            left, reminder = left - 1, REMINDER
+
+    async def _placed(self, reminder: str) -> Session:
+        """Wait for a place, run once, and tell limiter and breaker how it went."""
+        owner = self._owner
+        while True:
+            owner.breaker.check()
+            async with owner.limiter.place(priority=self._asked.priority, again=self._admitted) as place:
+                owner.breaker.check()
+                self._admitted = self._admitted or owner.breaker.admit()
+                if self._admitted:
+                    return await self._from(place, reminder)
+            await owner.breaker.changed()
+
+    async def _from(self, place: Place, reminder: str) -> Session:
+        try:
+            session = await self._paid(reminder)
+        except TransientModelError as error:
+            self._owner.breaker.failed()
+            if error.overloaded:
+                place.overloaded(error.retry_after)
+            raise
+        place.succeeded()
+        self._owner.breaker.healthy()
+        return session
+
+    async def _paid(self, reminder: str) -> Session:
+        """Reserve, run, settle with what the agent reports; a run without any report is released."""
+        owner = self._owner
+        expected = owner.expected
+        tokens = expected.prompt_tokens + bound(self._asked.workspace.package)
+        usd = owner.price.bound(tokens, expected.completion_tokens) if owner.price is not None else None
+        ticket = await owner.meter.reserve(
+            role="target",
+            model=owner.model,
+            prompt_tokens=tokens,
+            completion_tokens=expected.completion_tokens,
+            usd=usd,
+        )
+        try:
+            session = await self._deadline.run(self._once(reminder))
+        except BaseException:
+            owner.meter.release(ticket)
+            raise
+        usage = usage_of(session)
+        spent = owner.price.usd(usage) if owner.price is not None else None
+        owner.meter.settle(ticket, usage=usage, usd=spent)
+        error = fault_of(session.failure, owner.settings, owner.version)
+        if error is not None:
+            # Not in the ledger: the journal stores no failed run. The budget has counted it.
+            raise error
+        self._usages.append(usage)
+        self._usd.append(spent)
+        expected.learn(usage)
+        return session
+
+    async def _once(self, reminder: str) -> Session:
+        """One run of the program in a fresh place."""
+        owner, settings = self._owner, self._owner.settings
+        place = owner.new_place()
+        self._tries += 1
+        workspace = self._asked.workspace
+        prompt = f"{workspace.prompt}\n\n{reminder}" if reminder else workspace.prompt
+        try:
+            images = await asyncio.to_thread(workspace.write, place / "work")
+            job = Job(
+                executable=owner.executable,
+                prompt=prompt,
+                workspace=place / "work",
+                home=place / "home",
+                environ=settings.environ,
+                model=settings.model,
+                endpoint=settings.endpoint,
+                api_key=settings.api_key,
+                login=settings.login,
+                cache=settings.cache,
+                images=images,
+            )
+            return await self._started(job, place)
+        finally:
+            if settings.keep is not None:
+                await asyncio.to_thread(self._keep, settings.keep, place)
+            await asyncio.to_thread(shutil.rmtree, place, True)
+
+    async def _started(self, job: Job, place: Path) -> Session:
+        settings = self._owner.settings
+        if job.endpoint is None and not job.api_key:
+            link_login(job, settings.cli.login_files)
+        try:
+            finished = await run(settings.cli.launch(job), place / "streams")
+        except OSError as error:
+            raise FatalModelError(
+                f"cannot start {job.executable}: {error.strerror}", hint=settings.install_hint
+            ) from error
+        except ValueError as error:
+            raise ModelError(str(error)) from error
+        return await asyncio.to_thread(settings.cli.read, job, finished)
+
+    def _keep(self, keep: Path, place: Path) -> None:
+        """Copy workspace and streams, every text redacted; links are not followed, a home is not kept."""
+        target = keep / f"{self._asked.key[:16]}-{self._tries}"
+        for name in ("work", "streams"):
+            for source in sorted((place / name).rglob("*")):
+                if source.is_symlink() or not source.is_file():
+                    continue
+                path = target / name / source.relative_to(place / name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                content = source.read_bytes()
+                try:
+                    text = redact(content.decode("utf-8"), self._owner.settings.secrets)
+                    path.write_bytes(text.encode("utf-8"))
+                except UnicodeDecodeError:
+                    path.write_bytes(content)
+
+    def _value(self, session: Session, usage: Usage) -> dict[str, Any]:
+        """What the journal stores, redacted."""
+        owner, settings, asked = self._owner, self._owner.settings, self._asked
+        secrets = settings.secrets
+        notes: dict[str, Any] = {
+            "harness": settings.cli.name,
+            "version": owner.version,
+            "exit_reason": session.exit_reason,
+            "skill_read": True if asked.injected else read_skill(session, NAME, asked.mark),
+            "denied": [redact(call, secrets) for call in session.denied],
+            "runs": len(self._usages),
+        }
+        if session.bad_lines:
+            notes["bad_lines"] = session.bad_lines
+        if session.reported_usd is not None:
+            notes["reported_usd"] = session.reported_usd
+        turns = session.failure is not None and session.failure.kind == "turns"
+        return {
+            "text": redact(session.answer, secrets),
+            "cut": "out-of-turns: the agent reached its limit of turns" if turns else "",
+            "trajectory": trajectory(session, mark=asked.mark, secrets=secrets, tools=True),
+            "usage": usage.to_json(),
+            "notes": notes,
+        }

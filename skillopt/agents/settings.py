@@ -1,0 +1,62 @@
+"""What the configuration says about an agent target, and the agent CLIs made of it.
+
+A target backend whose name ends in `_exec` is an agent CLI. Its options reach the command line through the options of
+its own module in `clis`; what all harnesses share stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillopt.agents.workspace import Delivery
+from skillopt.clis.catalogue import PACKAGES
+from skillopt.clis.job import Cli, Endpoint
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """One role's agent CLI.
+
+    `endpoint` None means the vendor's service, with `api_key` or with the login found in the user's home `login`.
+    `environ` is the caller's environment, of which only an allow-list is passed on. `keep` is the directory that
+    receives each attempt's workspace and streams, None for none. `concurrency` bounds how many run at once.
+    """
+
+    cli: Cli
+    environ: Mapping[str, str] = field(repr=False)
+    model: str = ""
+    path: str = ""
+    endpoint: Endpoint | None = None
+    api_key: str = field(default="", repr=False)
+    login: Path | None = None
+    cache: Path | None = None
+    delivery: Delivery = "native"
+    empty_retries: int = 1
+    trace: bool = True
+    keep: Path | None = None
+    timeout_s: float = 120.0
+    attempts: int = 5
+
+    @property
+    def backend(self) -> str:
+        """The backend's name in the configuration."""
+        return f"{self.cli.name}_exec"
+
+    @property
+    def account(self) -> str:
+        """Names the limiter's account."""
+        return f"{self.backend} at {self.endpoint.base_url if self.endpoint else 'its own service'}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no file may hold: the role's keys, and every variable of the caller that looks like one."""
+        named = [v for k, v in self.environ.items() if k.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))]
+        own = (self.api_key, self.endpoint.api_key if self.endpoint else "")
+        return tuple(value for value in (*own, *named) if len(value) >= 8)
+
+    @property
+    def install_hint(self) -> str:
+        """What to do when the program is not found."""
+        return f"npm install -g {PACKAGES[self.cli.name]}, or set model.{self.backend}_path"

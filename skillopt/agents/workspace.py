@@ -1,0 +1,139 @@
+"""The workspace of one attempt: the task as files, the skill as a package where agents look for one.
+
+    work/task.md                                 the environment's message for the item
+    work/attachments/NN_name, ATTACHMENTS.md     its images, if it has any
+    work/.agents/skills/skillopt-target/SKILL.md the skill package
+    work/.claude/skills/skillopt-target/SKILL.md the same, for the program that reads only that folder
+
+No gold value and no other file is in it, and it lies outside every repository, so that instruction files of a parent
+directory cannot reach the agent. The package's body carries the hash of the skill: where it turns up in an agent's
+trace, the agent read this very candidate.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from skillopt.agents.base import text_of
+from skillopt.core.skill import Skill
+from skillopt.model.types import Message
+
+NAME = "skillopt-target"
+SKILL_FOLDERS = (".agents/skills", ".claude/skills")
+
+Delivery = Literal["native", "prompt"]
+
+_DESCRIPTION = "How to solve the task in task.md. Read it before starting on that task."
+_EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
+_DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What an agent finds. `files` are relative paths; `prompt` is what it is asked."""
+
+    prompt: str
+    package: str
+    task: str
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def write(self, place: Path) -> tuple[Path, ...]:
+        """Make the directory; returns the paths of the images, in order."""
+        place.mkdir(parents=True, exist_ok=True)
+        images: list[Path] = []
+        for name, content in self.files.items():
+            path = place / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            if path.parent.name == "attachments":
+                images.append(path)
+        return tuple(images)
+
+
+def mark_of(skill: Skill) -> str:
+    """What stands in the package and proves that this candidate was read."""
+    return f"Revision {skill.hash}"
+
+
+def build_workspace(messages: Sequence[Message], skill: Skill, delivery: Delivery) -> Workspace:
+    """Lay out the first request of a task, rendered without the skill.
+
+    `native` leaves the package to the agent's own discovery and names it in the prompt; `prompt` puts it into the
+    prompt as well, so that nothing has to be read.
+    """
+    preamble = "\n\n".join(text_of(m) for m in messages if m.role == "system").strip()
+    users = [m for m in messages if m.role != "system"]
+    images = [part for m in users if not isinstance(m.content, str) for part in m.content if part.get("type") != "text"]
+    task = "\n\n".join(_plain(m) for m in users).strip() + "\n"
+    package = skill_package(preamble, skill)
+    files: dict[str, bytes] = {"task.md": _utf8(task)}
+    files |= {f"{folder}/{NAME}/SKILL.md": _utf8(package) for folder in SKILL_FOLDERS}
+    files |= _attachments(images)
+    return Workspace(_prompt(package, delivery), package, task, files)
+
+
+def skill_package(preamble: str, skill: Skill) -> str:
+    """The SKILL.md: header, a fixed heading, the environment's own instructions, then the skill."""
+    guidance = skill.text.strip("\n") if skill.text.strip() else "There is no guidance for this task yet."
+    return (
+        f"---\nname: {NAME}\ndescription: {_DESCRIPTION}\n---\n"
+        f"# Solving the task in task.md\n\n{mark_of(skill)}\n\n"
+        f"{preamble}\n\n## Dynamic Guidance\n\n{guidance}\n"
+    )
+
+
+def _prompt(package: str, delivery: Delivery) -> str:
+    parts: list[str] = []
+    if delivery == "prompt":
+        parts.append(package.split("---\n", 2)[2].strip())
+        parts.append("The above says how to work. Now solve the task in the file `task.md` of the current directory.")
+    else:
+        parts.append(
+            f"Solve the task in the file `task.md` of the current directory. First load the skill `{NAME}`"
+            f" (`{SKILL_FOLDERS[0]}/{NAME}/SKILL.md`) and follow it."
+        )
+    parts.append(
+        "Do not ask for permission or for clarification: nobody is there to answer. Only your last message is read. It"
+        " must hold the final answer in the form that the instructions ask for; where they ask for <answer> tags, keep"
+        " the tags."
+    )
+    return "\n\n".join(parts)
+
+
+def _plain(message: Message) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(str(p["text"]) for p in message.content if p.get("type") == "text")
+
+
+def _attachments(parts: Sequence[Mapping[str, object]]) -> dict[str, bytes]:
+    """Images that came inline become files; an address stays an address, named in the list."""
+    files: dict[str, bytes] = {}
+    rows: list[str] = []
+    for number, part in enumerate(parts, start=1):
+        image = part.get("image_url")
+        url = str(image.get("url", "")) if isinstance(image, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        match = _DATA_URL.match(url)
+        try:
+            content = base64.b64decode(match.group(2), validate=False) if match else None
+        except binascii.Error:
+            content = None
+        if match is None or content is None:
+            rows.append(f"{number}. {url[:500] or part.get('type')}")
+            continue
+        name = f"{number:02d}_image.{_EXTENSIONS.get(match.group(1), 'bin')}"
+        files[f"attachments/{name}"] = content
+        rows.append(f"{number}. attachments/{name}")
+    if rows:
+        files["ATTACHMENTS.md"] = _utf8("The task refers to these images, in order:\n\n" + "\n".join(rows) + "\n")
+    return files
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
