@@ -108,6 +108,8 @@ class OptimizerSection(Section):
     prompt_token_budget: Annotated[int, Field(ge=1000)] = 100_000
     """Tokens an optimizer prompt may have; trajectories are cut to fit, the skill never."""
     leakage: Literal["strip", "refuse", "off"] = "strip"
-    """What happens to edits that copy training answers, selection items or gold values into the skill."""
+    """What happens to edits that copy training answers, selection items, gold values or a judge's text."""
+    lint_veto: Literal["off", "errors"] = "errors"
+    """Take out edits that would break the skill's header or markers or bring a secret into it (skillopt lint)."""
     deadline_seconds: Annotated[Seconds, Key(flat=("optimizer_deadline_seconds",), change="any")] = 600
     """Seconds for one optimizer call with all its attempts."""

@@ -5,8 +5,8 @@ distinctive gold answer, whole), `number` (a gold's or short item's digits, whol
 and `quote` (most of a short item text). Short or common answers, class labels (one gold of many items) and what the
 initial skill or the prompt template already says are not leakage.
 
-What leaked is shown only where the optimizer may see it: the excerpt of a training leak. Of selection and test items a
-leak says that there is one (invariant I5).
+What leaked is shown only where the optimizer may see it: the excerpt of a training leak. Of selection and test items
+and of a judge's text (where only the `words` rule applies) a leak says that there is one (invariant I5).
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from skillopt.core.edit import Edit, Patch
+from skillopt.core.lint.finding import Finding
 from skillopt.core.ngrams import NgramFilter, ngrams, words_of
 from skillopt.core.skill import Skill
 
 Rule = Literal["words", "value", "number", "quote"]
 
-SOURCES = ("train_item", "train_gold", "selection_item", "selection_gold", "test_item", "test_gold")
+SOURCES = ("train_item", "train_gold", "selection_item", "selection_gold", "test_item", "test_gold", "judge_text")
+"""Least sealed first. A judge's text is a rubric or an instruction that no item shows."""
 
 _MIN_VALUE_CHARS, _MIN_VALUE_DIGITS, _MIN_VALUE_WORDS = 6, 5, 3
 _MAX_VALUE_WORDS = 12
@@ -64,7 +66,7 @@ class Leak:
 
     def __str__(self) -> str:
         split, _, kind = self.source.partition("_")
-        what = {"item": "item", "gold": "answer"}[kind]
+        what = {"item": "item", "gold": "answer", "text": "text"}[kind]
         how = {
             "words": "repeats the words of",
             "value": "contains",
@@ -81,11 +83,12 @@ class Leak:
 
 @dataclass(frozen=True)
 class LeakedEdit:
-    """An edit that was taken out of a patch, and why. `index` counts from 1 in the patch as proposed."""
+    """An edit that was taken out of a patch, and why: what it copied, or which error of `core.lint` it would have made.
+    `index` counts from 1 in the patch as proposed."""
 
     index: int
     edit: Edit
-    leaks: tuple[Leak, ...]
+    leaks: tuple[Leak | Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
         """A row of reports and records; the content is left out, because it may hold sealed text."""
@@ -115,6 +118,8 @@ class LeakIndex:
         if unknown:
             raise ValueError(f"unknown source {sorted(unknown)[0]!r}; known: {', '.join(SOURCES)}")
         by_source = {source: [text for text in texts[source] if text] for source in SOURCES if source in texts}
+        if "judge_text" in by_source:  # one rubric for all items is one text, not the wording of a task
+            by_source["judge_text"] = list(dict.fromkeys(by_source["judge_text"]))
         self._n = words
         self._texts = [(source, text) for source, group in by_source.items() for text in group]
         items = sum(source.endswith("_item") for source, _ in self._texts)
@@ -130,7 +135,7 @@ class LeakIndex:
             self._filter.add(tokens)
             if source.endswith("_gold"):
                 self._add_value(source, text, tokens, golds)
-            else:
+            elif source.endswith("_item"):
                 self._add_item(source, text, tokens)
         limit = max(_LABEL_COUNT, _LABEL_SHARE * golds.total())
         for label in [value for value, count in golds.items() if count >= limit]:

@@ -30,6 +30,13 @@ _WHOLE = [
         r"\bAIza[A-Za-z0-9_-]{30,}",
         r"\bxox[abeprs]-[A-Za-z0-9-]{10,}",
         r"\bhf_[A-Za-z0-9]{20,}",
+        r"\bglpat-[A-Za-z0-9_-]{20,}",
+        r"\bnpm_[A-Za-z0-9]{30,}",
+        r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
+        r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+        r"\bya29\.[A-Za-z0-9_-]{20,}",
+        r"\b(?:gsk_|xai-|pplx-|r8_)[A-Za-z0-9]{30,}",
+        r"(?<=hooks\.slack\.com/services/)T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{16,}",
         r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
     )
 ]
@@ -56,3 +63,17 @@ def redact(text: str, secrets: Collection[str] = ()) -> str:
     for pattern in _LABELLED:
         text = pattern.sub(rf"\g<1>{MARK}", text)
     return _URL.sub(rf"\g<1>{MARK}@", text)
+
+
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Where key-shaped values stand (half-open, without their labels), in order, overlapping ones joined."""
+    found = [match.span() for pattern in _WHOLE for match in pattern.finditer(text)]
+    found += [(match.end(1), match.end()) for pattern in _LABELLED for match in pattern.finditer(text)]
+    found += [(match.end(1), match.end() - 1) for match in _URL.finditer(text)]
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if spans and start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans

@@ -29,6 +29,7 @@ from skillopt.engine.rundir import RunDir
 from skillopt.engine.session import Session, reminders
 from skillopt.engine.timing import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
 from skillopt.model.client import Client
 from skillopt.model.engine import EnginePool
@@ -314,13 +315,13 @@ def _write_config(run_dir: RunDir, config: Config, splits: Splits) -> None:
 
 
 def leak_index(env: Env, splits: Splits) -> LeakIndex:
-    """What must not be copied into the skill: items and gold values of every split."""
+    """What must not be copied into the skill: items and gold values of every split, and what a judge is told."""
     texts: dict[str, list[str]] = {}
     for name in ("train", "selection", "test"):
         items = splits.named(name)
         texts[f"{name}_item"] = [env.task_text(item) for item in items]
         texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
-    return LeakIndex(texts)
+    return LeakIndex({**texts, "judge_text": judge_texts(env)})
 
 
 async def probe(client: Client) -> None:

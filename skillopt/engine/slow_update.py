@@ -21,6 +21,7 @@ from skillopt.engine.late_gate import EpochWork, decide, verdict_fields
 from skillopt.engine.longitudinal import Comparison
 from skillopt.engine.session import Session
 from skillopt.engine.standing import GateResult, Measured, Standing
+from skillopt.engine.veto import lines_without_faults
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.schemas_epoch import Written
@@ -88,22 +89,23 @@ async def update(
 
 
 def without_leaks(session: Session, skill: Skill, guidance: str) -> tuple[str, list[LeakedEdit]]:
-    """The guidance without lines that copy items or answers (`optimizer.leakage`); blank when nothing may stay."""
+    """The guidance without lines that copy items or answers (`optimizer.leakage`) or would make an error of form
+    (`optimizer.lint_veto`); blank when nothing may stay."""
     mode = session.config.optimizer.leakage
-    guidance, faulty = _without_faults(session, skill, guidance)
+    guidance, faulty = lines_without_faults(session.config.optimizer, skill, guidance)
     if mode == "off" or not guidance:
         return guidance, faulty
     lines = Patch(tuple(Edit("append", content=line) for line in guidance.splitlines() if line.strip()))
     _, leaked = strip_leaks(skill, lines, session.leaks, allowed=session.initial.text)
     if leaked and mode == "refuse":
-        return "", leaked
+        return "", [*faulty, *leaked]
     out = {leak.edit.content for leak in leaked}
     clean = "\n".join(line for line in guidance.splitlines() if line not in out).strip()
     # Lines that are harmless alone may spell an answer together.
     together = session.leaks.find(clean, allowed=f"{session.initial.text}\n\n{skill.text}")
     if together:
-        return "", [*leaked, LeakedEdit(0, Edit("all lines together"), tuple(together))]
-    return clean, leaked
+        return "", [*faulty, *leaked, LeakedEdit(0, Edit("all lines together"), tuple(together))]
+    return clean, [*faulty, *leaked]
 
 
 def _write(session: Session, work: EpochWork, candidate: Skill | None, gated: GateResult | None) -> None:

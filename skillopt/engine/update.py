@@ -2,7 +2,8 @@
 
 A leaking edit or suggestion is dropped alone (`optimizer.leakage: strip`) or with its whole proposal (`refuse`). A
 document cannot be stripped: one whose new text leaks is vetoed. What the skill in force or the initial one already says
-is no leak. Vetoes are returned with the proposal, so that the record is the same in whatever order calls end.
+is no leak. What would break the skill's form or put a secret into it is vetoed too (`engine.veto`). Vetoes are returned
+with the proposal, so that the record is the same in whatever order calls end.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from skillopt.core.editor import apply_patch
 from skillopt.core.leakage import LeakedEdit, strip_leaks
 from skillopt.core.skill import Skill
 from skillopt.engine.session import Session
+from skillopt.engine.veto import faults, in_proposed_order, without_faults
 from skillopt.engine.work import StepWork
 from skillopt.optimizer.aggregate import merge
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
-from skillopt.optimizer.rewrite import candidate, from_document, rewrite
+from skillopt.optimizer.rewrite import candidate, chosen_document, rewrite
 
 JOINED = "joined: both won their race, on different items"
 
@@ -40,20 +42,21 @@ async def build(session: Session, work: StepWork, ctx: StageContext, name: str, 
                 lost=f"all suggestions were vetoed: one {leaked[0].leaks[0]}" if leaked else "no suggestion"
             )
     else:
-        first = change.first
-        change = replace(change, items=(first,) if first else ())
-        result = from_document(first)
+        change = replace(change, items=(change.first,) if change.first else ())
+        result = chosen_document(change)
     skill, result, veto = _adopted(session, work, result)
     return Proposal(name, change, skill, rewrite=result, leaked=(*leaked, *veto))
 
 
 def edited(session: Session, work: StepWork, name: str, patch: Patch) -> Proposal:
-    """Apply a patch, without its leaking edits; the rest of the skill stays as it is."""
-    optimizer = session.config.optimizer
+    """Apply a patch, without its leaking and its faulty edits; the rest of the skill stays as it is."""
+    optimizer, proposed = session.config.optimizer, patch
     leaked: list[LeakedEdit] = []
     if optimizer.leakage != "off":
         kept, leaked = strip_leaks(work.skill, patch, session.leaks, allowed=session.initial.text)
         patch = Patch(reasoning=patch.reasoning) if leaked and optimizer.leakage == "refuse" else kept
+    patch, faulty = without_faults(optimizer, work.skill, patch)
+    leaked = in_proposed_order([*leaked, *faulty], proposed)
     skill, report = apply_patch(work.skill, patch, insert_after_fallback=optimizer.insert_after_fallback)
     if optimizer.leakage != "off" and len(patch.edits) > 1:
         # Pieces that are harmless alone may spell an answer together.
@@ -113,6 +116,10 @@ def _adopted(session: Session, work: StepWork, result: Rewrite) -> tuple[Skill, 
         # The text is left out of every file: it may hold sealed text.
         vetoed = replace(result, text="", lost=f"vetoed: the rewritten skill {leaks[0]}")
         return work.skill, vetoed, [LeakedEdit(0, Edit("whole document"), tuple(leaks))]
+    found = faults(session.config.optimizer, work.skill, skill)
+    if found:
+        vetoed = replace(result, text="", lost=f"vetoed: the rewritten skill {found[0]}")
+        return work.skill, vetoed, [LeakedEdit(0, Edit("whole document"), tuple(found))]
     return skill, result, []
 
 

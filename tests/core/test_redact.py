@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillopt.core.redact import MARK, redact
+from skillopt.core.redact import MARK, redact, secret_spans
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 
@@ -27,6 +27,12 @@ def fake(prefix: str, length: int = 40, alphabet: str = "aB3dE5gH7jK9") -> str:
         fake("xoxb-", 30),
         fake("xoxp-", 30),
         fake("hf_", 34),
+        fake("glpat-", 20),
+        fake("npm_", 36),
+        fake("sk_live_", 24),
+        fake("ya29.", 60),
+        fake("gsk_", 52),
+        fake("SG.", 22) + fake(".", 43),
         JWT,
     ],
 )
@@ -87,3 +93,11 @@ def test_given_secrets_of_any_shape_are_removed():
 def test_redaction_is_idempotent():
     text = f'"api_key": "{fake("sk-")}" https://u:p@h/ Bearer {JWT}'
     assert redact(redact(text)) == redact(text)
+
+
+def test_the_spans_of_secrets_are_what_redact_takes_out():
+    key = fake("sk-")
+    text = f"one {key} two\npassword=correct1horse2battery; https://user:hunter2@host.example/x"
+    values = [text[start:end] for start, end in secret_spans(text)]
+    assert values == [key, "correct1horse2battery", "user:hunter2"]
+    assert secret_spans("Invalid API key: set OPENAI_API_KEY") == []

@@ -1,0 +1,177 @@
+"""How a skill reads: rules said twice, rules against each other, and shouting.
+
+A rule is a list item or a line of prose of four words or more. Two rules are near duplicates when nearly all their
+words agree and their numbers and their yes or no do too; they contradict each other when they are about the same words
+and one forbids what the other asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import combinations
+
+from skillopt.core.lint.finding import Document, Finding
+from skillopt.core.ngrams import words_of
+
+_MIN_WORDS = 4
+_MAX_RULES = 600
+"""Pairs grow with the square; a document with more rules has the size rule's word already."""
+_NEAR, _SAME_TOPIC, _MIN_CONTENT = 0.85, 0.8, 2
+
+_CAPS_LINE, _CAPS_SHARE, _CAPS_WORDS = 5, 0.1, 12
+_LOUD_COUNT, _LOUD_DENSITY = 6, 0.02
+
+_MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)])?\s*")
+_TABLE = re.compile(r"^\s*(?:\||#{1,6}\s|>|!?\[[^\]]*\]\([^)]*\)\s*$)")
+_NEGATION = frozenset(
+    words_of(
+        "never not no don dont doesn cannot cant avoid without neither nor stop refuse forbidden mustn mustnt shouldn "
+        "shouldnt"
+    )
+)
+_EMPHASIS = frozenset(
+    words_of(
+        "always must should shall have need ensure make sure please only ever do does will be is are very really "
+        "strictly absolutely all any every each the a an to of in on at for with and or it its this that these those "
+        "you your"
+    )
+)
+_ACRONYM = re.compile(r"[A-Z]{2,5}[0-9]*s?")
+_SHOUTED = re.compile(r"(?<![\w`<-])[A-Z][A-Z']{3,}(?![\w`>-])")
+_LOUD = re.compile(
+    r"(?<![\w-])(?:MUST|ALWAYS|NEVER|CRITICAL|IMPORTANT|MANDATORY|REQUIRED|WARNING|DO NOT|ONLY)(?![\w-])"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class _Rule:
+    line: int
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The words the rule is about, without the ones that only say how much it is meant."""
+        return frozenset(_stem(w) for w in self.words if w not in _EMPHASIS and w not in _NEGATION)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return tuple(w for w in self.words if any(map(str.isdigit, w)))
+
+    @property
+    def forbids(self) -> bool:
+        return any(w in _NEGATION for w in self.words)
+
+
+def prose_rules(document: Document) -> Iterator[Finding]:
+    """Duplicates, contradictions, shouting."""
+    rules = list(_rules(document))
+    yield from _pairs(rules[:_MAX_RULES])
+    yield from _shouting(document)
+
+
+def _rules(document: Document) -> Iterator[_Rule]:
+    for n, line in document.body:
+        if _TABLE.match(line):
+            continue
+        text = _MARK.sub("", line).strip()
+        words = tuple(words_of(text.replace("'", "").replace("’", "")))
+        if len(words) >= _MIN_WORDS or (len(words) >= 2 and set(words) & {"always", "never"}):
+            yield _Rule(n, text, words)
+
+
+def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
+    first: dict[tuple[str, ...], _Rule] = {}
+    distinct: list[_Rule] = []
+    for rule in rules:
+        earlier = first.setdefault(rule.words, rule)
+        if earlier is rule:
+            distinct.append(rule)
+        else:
+            yield Finding(
+                "duplicate",
+                "warning",
+                rule.line,
+                f"says the same as line {earlier.line}",
+                "delete one of them",
+                rule.text,
+            )
+    contents = [rule.content for rule in distinct]
+    for (a, one), (b, other) in combinations(zip(contents, distinct, strict=True), 2):
+        shared = len(a & b)
+        if not shared or shared < _SAME_TOPIC * len(a | b) or one.numbers != other.numbers:
+            continue
+        if one.forbids != other.forbids:
+            if shared >= min(_MIN_CONTENT, len(a | b)):
+                yield Finding(
+                    "contradiction",
+                    "warning",
+                    other.line,
+                    f"asks for the opposite of line {one.line}",
+                    "keep the one that holds, or say when each holds",
+                    other.text,
+                )
+        elif SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR:
+            yield Finding(
+                "duplicate.near",
+                "warning",
+                other.line,
+                f"says nearly the same as line {one.line}",
+                "merge the two",
+                other.text,
+            )
+
+
+def _stem(word: str) -> str:
+    """Plural and verb endings off, roughly: enough to see that two rules are about one thing."""
+    for ending in ("ing", "ies", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def _shouting(document: Document) -> Iterator[Finding]:
+    words, shouted, loud = 0, 0, 0
+    first_loud = 0
+    for n, line in document.body:
+        if line.lstrip().startswith("#"):
+            continue
+        caps = [w for w in _SHOUTED.findall(line) if not _ACRONYM.fullmatch(w) or w in ("MUST", "NEVER", "ONLY")]
+        words += len(_WORD.findall(line))
+        shouted += len(caps)
+        found = _LOUD.findall(line)
+        loud += len(found)
+        first_loud = first_loud or (n if found else 0)
+        if len(caps) >= _CAPS_LINE:
+            yield Finding(
+                "shouting.line",
+                "warning",
+                n,
+                f"{len(caps)} words in capitals in one line",
+                "say it once, in normal letters, with the reason",
+                line,
+            )
+        if "!!" in line or line.count("!") >= 3:
+            yield Finding(
+                "shouting.exclamation", "warning", n, "several exclamation marks", "one sentence, one stop", line
+            )
+    if shouted >= _CAPS_WORDS and shouted >= _CAPS_SHARE * words:
+        yield Finding(
+            "shouting.share",
+            "warning",
+            0,
+            f"{shouted} of {words} words are in capitals",
+            "emphasis that is everywhere is nowhere",
+        )
+    if loud >= _LOUD_COUNT and loud >= _LOUD_DENSITY * words:
+        yield Finding(
+            "shouting.words",
+            "warning",
+            first_loud,
+            f"loud words such as MUST {loud} times in {words} words",
+            "give the reason for a rule instead of its rank",
+        )
