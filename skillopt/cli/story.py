@@ -99,9 +99,10 @@ class Story:
         at = self._at({"step": record.get("step"), **{k: v for k, v in d.items() if k == "total_steps"}})
         lines: list[str] = []
         if record.get("n_edits_ranked"):
-            lines.append(f"{at} Selected {plural(int(record['n_edits_ranked']), 'edit')} ({self._rate(d, record)})")
+            chosen = plural(int(record["n_edits_ranked"]), str(d.get("noun") or "edit"))
+            lines.append(f"{at} Selected {chosen} ({self._rate(d, record)})")
         if record.get("n_edits_leaked"):
-            lines.append(f"{at} Leakage: {plural(int(record['n_edits_leaked']), 'edit')} vetoed")
+            lines.append(f"{at} Leakage: {plural(int(record['n_edits_leaked']), str(d.get('noun') or 'edit'))} vetoed")
         skipped = str(record["action"]).startswith("skip")
         lines.append(self._skip(at, record) if skipped else f"{at} Gate: {self._gate(record)}")
         return lines

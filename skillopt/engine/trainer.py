@@ -37,6 +37,7 @@ from skillopt.engine.work import StepWork, Upcoming
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
+from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.schedule import unrounded
 from skillopt.store.journal import Recorded
@@ -116,7 +117,7 @@ async def baseline(session: Session, tally: Tally) -> Standing:
     session.emit("stage.start", stage="baseline", step=None, total=len(session.selection) * repeats)
     with session.timings.measure(None, "baseline"):
         rollouts = await measure(session, session.initial, session.selection, stage="baseline", repeats=repeats)
-    measured = Measured(session.initial, tuple(rollouts), session.metric)
+    measured = Measured(session.initial, tuple(rollouts), session.metric, session.bonus(session.initial))
     score = measured.score
     if score is None or score.coverage < session.config.evaluation.coverage_floor:
         errors = [getattr(r.outcome, "error", "") for r in rollouts]
@@ -140,7 +141,7 @@ def unmeasured(session: Session, reason: str) -> Standing:
     rollouts = [
         Rollout(item, session.initial.hash, Missing(reason), repeat=k) for item in session.selection for k in repeats
     ]
-    measured = Measured(session.initial, tuple(rollouts), session.metric)
+    measured = Measured(session.initial, tuple(rollouts), session.metric, session.bonus(session.initial))
     return Standing(initial=measured, current=measured, best=measured)
 
 
@@ -284,14 +285,15 @@ def enter(
 
 
 def _rate(session: Session, work: StepWork, total: int) -> dict[str, Any]:
-    """Where the step's budget comes from, for observers: the schedule before rounding, or the optimizer itself."""
+    """What is chosen and who set its budget, for observers: the schedule before rounding, or the optimizer itself."""
     optimizer = session.config.optimizer
     name, real = optimizer.lr_scheduler, None
     if work.lr_decision is not None and work.lr_decision.wish is not None:
         name = "decided by the optimizer"
     else:
         real = unrounded(name, work.plan.step, total, optimizer.learning_rate, optimizer.min_learning_rate)
-    return {"lr": optimizer.learning_rate, "lr_scheduler": name, "budget_unrounded": real}
+    noun = update_mode(optimizer.skill_update_mode).noun
+    return {"noun": noun, "lr": optimizer.learning_rate, "lr_scheduler": name, "budget_unrounded": real}
 
 
 def _write(

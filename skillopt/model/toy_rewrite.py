@@ -47,7 +47,9 @@ def payload(edits: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], promp
     if "revise_suggestions" in wanted:
         return {"revise_suggestions": [_suggestion(content) for content in contents]}
     if "skill_candidates" in wanted:
-        document = {"title": contents[0][:40], "change_summary": contents, "new_skill": _grown(prompt, contents)}
+        if not contents:
+            return {"skill_candidates": []}
+        document = {"title": contents[0].split(":")[0], "change_summary": contents, "new_skill": _grown(prompt, contents)}
         return {"skill_candidates": [document]}
     return {"edits": list(edits)}
 

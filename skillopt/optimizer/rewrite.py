@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillopt.core.change import Document, Rewrite, Suggestion
+from skillopt.core.change import Documents, Rewrite, Suggestion
 from skillopt.core.regions import restored
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
@@ -39,11 +39,12 @@ async def rewrite(suggestions: Sequence[Suggestion], skill: Skill, ctx: StageCon
     return Rewrite(lost=lost) if written is None else written
 
 
-def from_document(document: Document | None) -> Rewrite:
-    """The chosen document as a rewrite; without one there is no text."""
+def chosen_document(documents: Documents) -> Rewrite:
+    """The first document with text as a rewrite; without one there is no text."""
+    document = documents.first
     if document is None:
         return Rewrite(lost="no document with text")
-    return Rewrite(document.new_skill, document.change_summary)
+    return Rewrite(document.new_skill, document.change_summary, documents.reasoning)
 
 
 def candidate(skill: Skill, text: str) -> Skill | None:
