@@ -87,7 +87,7 @@ async def final_selection(session: Session, standing: Standing, tally: Tally) ->
         return await _last_look(session, standing, tally)
     if current.skill == best.skill or current.gate_score is None:
         return None
-    if best.gate_score is None or current.gate_score > best.gate_score:
+    if best.rank is None or (current.rank is not None and current.rank > best.rank):
         standing.best, standing.best_origin = current, standing.current_origin
         standing.best_step = standing.history[-1]["step"] if standing.history else 0
     await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(current.rollouts))

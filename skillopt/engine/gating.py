@@ -7,6 +7,7 @@ against the current skill. The paired rule (`engine.paired`) climbs on training 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -15,7 +16,6 @@ from skillopt.engine.paired import paired_gate
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import GateResult, Measured, Standing
 from skillopt.gate.strict import StrictGate, failures_first, file_order
-from skillopt.gate.verdict import Verdict
 from skillopt.optimizer.context import Tally
 
 
@@ -33,7 +33,7 @@ def settle(standing: Standing, gated: GateResult, *, origin: str, step: int) -> 
     if not verdict.accepted or gated.measured is None:
         return
     standing.current, standing.current_origin = gated.measured, origin
-    best, now = standing.best.gate_score, gated.measured.gate_score
+    best, now = standing.best.rank, gated.measured.rank
     higher = best is None or (now is not None and now > best)
     if looked or (higher and standing.ledger is None):  # under the paired rule only a look makes a best skill
         standing.best, standing.best_origin, standing.best_step = gated.measured, origin, step
@@ -68,14 +68,16 @@ async def strict_gate(session: Session, candidate: Skill, standing: Standing, *,
     ordering = failures_first if evaluation.gate_order == "failures_first" else file_order
     order = ordering(units, standing.flips)
     places = [(session.selection[u.index // repeats], u.index % repeats) for u in order]
+    bonus, best = session.bonus(candidate), standing.best.rank
 
     def fresh() -> StrictGate:
         return StrictGate(
             order,
             early=evaluation.gate_early_stop and evaluation.use_gate,
             coverage_floor=evaluation.coverage_floor,
-            best_score=standing.best.gate_score,
+            best_score=None if best is None else best - bonus,
             max_losses=evaluation.gate_max_regressions if evaluation.use_gate else None,
+            handicap=bonus - against.bonus,
         )
 
     rollouts, decision = await stream_decision(session, candidate, places, fresh, stage="gate", step=step)
@@ -84,7 +86,11 @@ async def strict_gate(session: Session, candidate: Skill, standing: Standing, *,
         r for _, r in sorted(zip((u.index for u in order), rollouts, strict=False), key=lambda p: p[0])
     )
     complete = not verdict.evidence.early_stopped
-    measured = Measured(candidate, in_file_order, session.metric) if complete else None
+    measured = Measured(candidate, in_file_order, session.metric, bonus) if complete else None
+    if evaluation.use_semantic_density:
+        verdict = replace(verdict, density=(bonus, against.bonus))
     if not evaluation.use_gate and measured is not None and verdict.action != "undecided":
-        verdict = Verdict("force_accept", measured.gate_score, verdict.evidence, "the gate is off: kept as measured")
+        verdict = replace(
+            verdict, action="force_accept", score=measured.gate_score, reason="the gate is off: kept as measured"
+        )
     return GateResult(verdict, in_file_order, measured)

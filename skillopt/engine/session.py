@@ -27,6 +27,9 @@ from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.store.journal import Journal
 
+RESAMPLED = 3
+"""From so many gate candidates on, one of them is a second sample of the reflection."""
+
 Price = Callable[[str, str, Usage], "float | None"]
 """(role, model, usage) → US dollars, None when the price is unknown."""
 
@@ -73,16 +76,12 @@ class Session:
     @property
     def speculate(self) -> bool:
         """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none, nor
-        does a run that keeps every candidate, or a process that has only repeated what the journal knows: a finished
-        run started again makes no call."""
+        does a run that keeps every candidate or many as drafts, or a process that has only repeated what the journal
+        knows: a finished run started again makes no call."""
         evaluation, journal = self.config.evaluation, self.journal
-        wanted = evaluation.prefetch and evaluation.use_gate and not self.budget.limits.any_spend
+        rejects_most = evaluation.use_gate and evaluation.gate_rule == "strict"
+        wanted = evaluation.prefetch and rejects_most and not self.budget.limits.any_spend
         return wanted and not journal.replay and journal.committed > 0
-
-    @property
-    def skill_aware(self) -> bool:
-        """Whether reflection tells defects of the skill from lapses of the target."""
-        return bool(reminders(self.config))
 
     def quiet(self) -> Session:
         """The same run for work that nobody watches: no events, no clock."""
@@ -98,7 +97,7 @@ class Session:
             analyst_workers=c.gradient.analyst_workers,
             failure_only=c.gradient.failure_only,
             profile=c.optimizer.analyst_profile,
-            proposals=c.optimizer.proposals,
+            proposals=max(c.optimizer.proposals, 2 if c.evaluation.gate_candidates >= RESAMPLED else 1),
             reminders=reminders(c),
             update_mode=c.optimizer.skill_update_mode,
             rewrite_reasoning_effort=c.model.rewrite_reasoning_effort,

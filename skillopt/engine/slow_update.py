@@ -55,7 +55,8 @@ async def rebound(session: Session, measured: Measured, skill: Skill) -> Measure
             return replace(rollout, skill_hash=skill.hash)
         return await run_one(session.env, rollout.item, skill, session.target, Call("gate", rollout.repeat))
 
-    return Measured(skill, tuple(await gather_all([again(r) for r in measured.rollouts])), measured.metric)
+    rollouts = tuple(await gather_all([again(r) for r in measured.rollouts]))
+    return Measured(skill, rollouts, measured.metric, session.bonus(skill))
 
 
 async def update(

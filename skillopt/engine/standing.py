@@ -37,6 +37,8 @@ class Measured:
     skill: Skill
     rollouts: tuple[Rollout, ...]
     metric: Metric
+    bonus: float = 0.0
+    """What the strict gate adds to the score for the text's leading words (`gate.density`); part of no score."""
 
     def __post_init__(self) -> None:
         foreign = [r for r in self.rollouts if r.skill_hash != self.skill.hash]
@@ -49,6 +51,11 @@ class Measured:
     def gate_score(self) -> float | None:
         """Mean of the gate metric over what was measured."""
         return self.metric.mean([r.outcome for r in self.rollouts])
+
+    @property
+    def rank(self) -> float | None:
+        """What the strict gate compares: the gate score with the bonus."""
+        return None if self.gate_score is None else self.gate_score + self.bonus
 
     @property
     def score(self) -> Score | None:

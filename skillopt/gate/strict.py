@@ -65,22 +65,25 @@ class StrictGate:
         best_score: float | None,
         max_losses: int | None = None,
         ties_win: bool = False,
+        handicap: float = 0.0,
     ) -> None:
         """`units` in the gate's order; `best_score` is the best gate score so far (None = nothing measured).
 
         `max_losses` is the regression budget: with more items lost, whatever was won, the candidate is rejected. With
-        `ties_win` an equal mean is enough.
+        `ties_win` an equal mean is enough. `handicap` is what the candidate's mean is given before anything is asked
+        (`gate.density`: its bonus less the current skill's); negative, it has to win more.
         """
         self.units = list(units)
         self._early = early
         self._floor = coverage_floor
         self._best = best_score
+        self._handicap = handicap
         self._values: list[float | None] = []
         self._terms: list[float] = []
         self._headroom = [0.0] * (len(self.units) + 1)
         for at in range(len(self.units) - 1, -1, -1):
             incumbent = self.units[at].incumbent
-            self._headroom[at] = self._headroom[at + 1] + (0.0 if incumbent is None else BEST_VALUE - incumbent)
+            self._headroom[at] = self._headroom[at + 1] + (0.0 if incumbent is None else self._most(incumbent))
         self._gain = 0.0
         self._losses = 0
         self._max_losses = max_losses
@@ -96,15 +99,24 @@ class StrictGate:
         unit = self.units[self.seen]
         self._values.append(value)
         if unit.incumbent is not None:
-            self._terms += (BEST_VALUE if value is None else value, -unit.incumbent)
-            self._gain += self._terms[-2] + self._terms[-1]
+            terms = self._best_terms(unit.incumbent) if value is None else (value, -unit.incumbent, self._handicap)
+            self._terms += terms
+            self._gain += sum(terms)
             self._losses += value is not None and value < unit.incumbent
+
+    def _most(self, incumbent: float) -> float:
+        """The most a unit that is not measured yet can add: nothing, when even a perfect score would be a loss, because
+        it may stay unmeasured and take no part."""
+        return max(0.0, BEST_VALUE - incumbent + self._handicap)
+
+    def _best_terms(self, incumbent: float) -> tuple[float, ...]:
+        return (BEST_VALUE, -incumbent, self._handicap) if self._most(incumbent) > 0 else ()
 
     def _cannot_win(self) -> bool:
         # Running sums are cheap; only where rounding could matter is the exact sum worth its price.
         if self._gain + self._headroom[self.seen] > _ROUNDING:
             return False
-        rest = [t for u in self.units[self.seen :] if u.incumbent is not None for t in (BEST_VALUE, -u.incumbent)]
+        rest = [t for u in self.units[self.seen :] if u.incumbent is not None for t in self._best_terms(u.incumbent)]
         return not self._wins(math.fsum((*self._terms, *rest)))
 
     def _wins(self, gain: float) -> bool:
@@ -123,12 +135,14 @@ class StrictGate:
     def needed(self) -> int:
         """How many further units are certainly looked at, whatever their values: launching so many wastes nothing.
 
-        A unit that scores 0 lowers the reachable sum by exactly one, so that many units are needed to sink below zero.
+        A unit that scores 0 lowers the reachable sum by one, or by one and what the candidate is behind from the start,
+        so that many units are needed to sink below zero.
         """
         left = len(self.units) - self.seen
         if not self._early:
             return left
-        most = math.ceil(self._gain + self._headroom[self.seen] - _ROUNDING) + self._ties_win
+        fall = 1 + max(0.0, -self._handicap)
+        most = math.ceil((self._gain + self._headroom[self.seen] - _ROUNDING) / fall) + self._ties_win
         if self._max_losses is not None:
             most = min(most, self._max_losses + 1 - self._losses)
         return max(0, min(left, most))
@@ -172,8 +186,12 @@ class StrictGate:
         if score is None or evidence.coverage < self._floor:
             got = evidence.evaluated - evidence.missing
             return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
-        if not self._wins(math.fsum(t for _, v, i in self._paired() for t in (v, -i))):
-            return "reject", f"not strictly better than the current skill ({tally})"
+        measured = math.fsum(t for _, v, i in self._paired() for t in (v, -i))
+        if not self._wins(math.fsum(t for _, v, i in self._paired() for t in (v, -i, self._handicap))):
+            outweighed = "; a measured gain, outweighed by the current skill's bonus for words" if measured > 0 else ""
+            return "reject", f"not strictly better than the current skill ({tally}{outweighed})"
+        by_words = self._handicap > 0 and measured <= 0
+        better = "kept for its bonus for words alone, measured no" if by_words else "strictly"
         if self._best is None or score > self._best:
-            return "accept_new_best", f"strictly better than the current and the best skill ({tally})"
-        return "accept", f"strictly better than the current skill, not than the best ({tally})"
+            return "accept_new_best", f"{better} better than the current and the best skill ({tally})"
+        return "accept", f"{better} better than the current skill, not than the best ({tally})"

@@ -42,6 +42,8 @@ class Verdict:
     score: float | None
     evidence: Evidence
     reason: str
+    density: tuple[float, float] | None = None
+    """Bonus for leading words of candidate and current skill; it is in no score. None where the gate knows none."""
 
     @property
     def accepted(self) -> bool:
@@ -66,4 +68,10 @@ class Verdict:
             "interval": list(e.interval) if e.interval else None,
             "p": e.p,
             "alpha": e.alpha,
+            **self._density_fields(),
         }
+
+    def _density_fields(self) -> dict[str, Any]:
+        if self.density is None:
+            return {}
+        return {"semantic_density": {"candidate_bonus": self.density[0], "current_bonus": self.density[1]}}
