@@ -20,6 +20,7 @@ from skillopt.engine.observers import Events
 from skillopt.engine.rundir import RunDir
 from skillopt.engine.timing import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
 from skillopt.model.types import ChatModel, Usage
 from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
@@ -82,6 +83,18 @@ class Session:
         rejects_most = evaluation.use_gate and evaluation.gate_rule == "strict"
         wanted = evaluation.prefetch and rejects_most and not self.budget.limits.any_spend
         return wanted and not journal.replay and journal.committed > 0
+
+    def bonus(self, skill: Skill) -> float:
+        """What the strict gate adds to a skill's score for its leading words; 0 unless that is switched on."""
+        evaluation = self.config.evaluation
+        if not evaluation.use_semantic_density:
+            return 0.0
+        return bonus(skill, evaluation.semantic_density_weight, evaluation.leading_words)
+
+    @property
+    def skill_aware(self) -> bool:
+        """Whether reflection tells defects of the skill from lapses of the target."""
+        return bool(reminders(self.config))
 
     def quiet(self) -> Session:
         """The same run for work that nobody watches: no events, no clock."""
