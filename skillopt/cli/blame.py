@@ -78,7 +78,7 @@ def _whole(screen: Screen, traced: Traced) -> None:
     for name in traced.surviving():
         screen.line()
         screen.line(f"{traced.causes[name].label}:")
-        _evidence(screen, traced.causes[name])
+        _evidence(screen, traced, traced.causes[name])
 
 
 def _one(screen: Screen, traced: Traced, n: int) -> None:
@@ -86,25 +86,23 @@ def _one(screen: Screen, traced: Traced, n: int) -> None:
     cause = traced.cause(line)
     screen.line(f"{n}: {_shown(line)}")
     screen.line(f"  from        {cause.label}")
-    _evidence(screen, cause)
+    _evidence(screen, traced, cause)
     for name in dict.fromkeys(line.earlier):
         screen.line(f"  replaced    words of {traced.causes[name].label}")
 
 
-def _evidence(screen: Screen, cause: Cause) -> None:
-    for text in evidence_lines(cause):
-        screen.line(f"  {text}")
-
-
-def evidence_lines(cause: Cause) -> list[str]:
-    """Where a cause's rollouts and verdict are, and what they say."""
-    texts = [f"views in    {cause.place}"]
-    texts += [f"drawn from  {_support(s)}" for s in cause.support]
+def _evidence(screen: Screen, traced: Traced, cause: Cause) -> None:
+    """Where a cause's rollouts and verdicts are, and what they say."""
+    screen.line(f"  views in    {cause.place}")
+    for support in cause.support:
+        screen.line(f"  drawn from  {_support(support)}")
     if cause.gate is not None:
-        texts.append(f"verdict     {gate_words(cause.gate)}")
+        screen.line(f"  verdict     {gate_words(cause.gate)}")
     elif cause.kind != "initial":
-        texts.append("verdict     none recorded")
-    return texts
+        screen.line("  verdict     none recorded")
+    proof = traced.proofs.get(cause.name)
+    if proof is not None:
+        screen.line(f"  proven by   {proof.label}: {gate_words(proof.gate)}")
 
 
 def _support(support: Support) -> str:
@@ -127,7 +125,12 @@ def _scored(item: str, row: Mapping[str, Any] | None) -> str:
 def gate_words(gate: Gate) -> str:
     """A verdict with what it rests on; nothing is said that the record does not hold."""
     parts = [verdict(str(gate["action"]))]
-    if "wins" in gate and "losses" in gate:
+    trial: Mapping[str, Any] = gate.get("trial") or {}
+    if trial:
+        parts.append(
+            f"trial: {_count(trial['wins'])} won, {_count(trial['losses'])} lost on {trial['n']} training items"
+        )
+    if "wins" in gate and "losses" in gate and gate.get("evaluated_n") != 0:
         n = gate.get("evaluated_n")
         of = f" on {n} of {gate['selection_n']} measured" if n is not None and "selection_n" in gate else ""
         parts.append(f"{_count(gate['wins'])} won, {_count(gate['losses'])} lost{of}")

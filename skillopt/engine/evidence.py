@@ -21,7 +21,7 @@ How = Literal["verbatim", "reworded", "merged", "pairs"]
 GATE_FIELDS = (
     "action", "reason", "wins", "losses", "interval", "evaluated_n", "selection_n", "n_missing", "coverage",
     "early_stopped", "candidate_gate_score", "gate_score", "gate_metric", "selection_hard", "selection_soft",
-    "candidate_hash", "e_value", "alpha", "difference", "p",
+    "candidate_hash", "p", "alpha", "trial", "kept_as_draft", "gate_bypassed",
 )  # fmt: skip
 """What is taken over from a record of a gate, as far as it has it; which of them exist depends on the gate."""
 

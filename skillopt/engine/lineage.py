@@ -18,6 +18,7 @@ from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, line
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
+from skillopt.engine.evidence import Gate, gate_of
 from skillopt.engine.run_views import RunViews, as_list, as_mapping
 
 PREVIEW = 200
@@ -36,6 +37,18 @@ class Version:
     lines: tuple[Line, ...]
 
 
+@dataclass(frozen=True)
+class Proof:
+    """A gate that accepted a text, some of whose lines earlier gates had let through as a draft."""
+
+    label: str
+    gate: Gate
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"by": self.label, "gate": dict(self.gate)}
+
+
 @dataclass
 class Lineage:
     """Grows by one change after the other; `versions` holds the texts, `hunks` what each cause did."""
@@ -44,7 +57,11 @@ class Lineage:
     versions: list[Version] = field(default_factory=list[Version])
     causes: dict[str, Cause] = field(default_factory=dict[str, Cause])
     hunks: dict[str, list[Hunk]] = field(default_factory=dict[str, "list[Hunk]"])
+    proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    """The later gate that proved what was kept as a draft, by cause."""
     ids: Iterator[int] = field(default_factory=count)
+    _drafts: list[str] = field(default_factory=list[str])
+    _judged_causes: int = 0
 
     @property
     def last(self) -> Version:
@@ -59,7 +76,8 @@ class Lineage:
 
     def branch(self, version: Version) -> Lineage:
         """A lineage of its own that starts from `version`: for candidates that were not kept."""
-        return Lineage(self.views, [version], dict(self.causes), {k: list(v) for k, v in self.hunks.items()}, self.ids)
+        hunks = {name: list(hunks) for name, hunks in self.hunks.items()}
+        return Lineage(self.views, [version], dict(self.causes), hunks, dict(self.proofs), self.ids)
 
     def step(self, record: Mapping[str, Any], candidate: Skill) -> None:
         """The candidate of a step, made from the last text."""
@@ -71,15 +89,15 @@ class Lineage:
             self.rest(name, record, candidate)
         else:
             self.rest(name, record, candidate, list(zip([e for _, e in edits], causes, strict=True)))
+        self._judged(f"step {number}", record)
 
     def notes(self, record: Mapping[str, Any]) -> None:
         """The appendix notes of a step, which were measured on a text of their own."""
-        number = int(record["step"])
-        candidate = self._kept(
-            as_mapping(record.get("appendix")), f"{self.views.step_dir(number)}/appendix_candidate_skill.md"
-        )
+        number, result = int(record["step"]), as_mapping(record.get("appendix"))
+        candidate = self._kept(result, f"{self.views.step_dir(number)}/appendix_candidate_skill.md")
         if candidate is not None:
             self._whole(step_cause(self.views, record, "appendix_note"), candidate)
+            self._judged(f"the notes of step {number}", result)
 
     def epoch_end(self, epoch: int) -> None:
         """Slow update and meta reflection of an epoch, where their views say that they changed the current skill."""
@@ -90,8 +108,10 @@ class Lineage:
             candidate = with_slow_update(self.last.skill, "")
         if candidate is not None:
             self._whole(slow_update_cause(self.views, epoch), candidate)
+            self._judged(f"the slow update of epoch {epoch}", result)
         place = f"meta_reflect/epoch_{epoch:02d}"
-        candidate = self._kept(self.views.mapping(f"{place}/meta_result.json"), f"{place}/meta_candidate.md")
+        result = self.views.mapping(f"{place}/meta_result.json")
+        candidate = self._kept(result, f"{place}/meta_candidate.md")
         if candidate is not None:
             patch = self.views.mapping(f"{place}/meta_patch.json")
             edits = applied_edits(self.views.rows(f"{place}/meta_edit_apply_report.json"), edits_in(patch))
@@ -99,6 +119,11 @@ class Lineage:
             whole = meta_reflect_cause(self.views, epoch)
             if not self._replay(whole.name, edits, causes, candidate) or self.last.skill != candidate:
                 self._whole(whole, candidate)
+            self._judged(f"the meta reflection of epoch {epoch}", result)
+
+    def end(self) -> None:
+        """The last look of a finished run at a draft that nothing had proven."""
+        self._judged("the last look of the run", as_mapping(self.views.mapping("summary.json").get("last_look")))
 
     def rest(
         self,
@@ -110,6 +135,11 @@ class Lineage:
         """Whatever else makes the last text into `text`: a line belongs to the edit whose content holds it, else to the
         owner of the place where it stands."""
         if text == self.last.skill:
+            return
+        back = next((version for version in reversed(self.versions) if version.skill == text), None)
+        if back is not None:  # a draft was given up
+            self.versions.append(Version(name, text, back.lines))
+            self._drafts.clear()
             return
         places = list(_places(text, rewritten=self._rewritten(record)))
         owners: dict[Kind, Cause] = {}
@@ -124,13 +154,25 @@ class Lineage:
 
         self._advance(name, text, origin)
 
+    def _judged(self, label: str, result: Mapping[str, Any]) -> None:
+        """Remember what a gate said of the causes since the last one: they are drafts, or it proves them and all drafts
+        before."""
+        fresh = list(self.causes)[self._judged_causes :]
+        self._judged_causes = len(self.causes)
+        if proven(result):
+            proof = Proof(label, gate_of(result) or {})
+            self.proofs.update(dict.fromkeys(self._drafts, proof))
+            self._drafts.clear()
+        elif kept(result):
+            self._drafts += fresh
+
     def _cause_of(self, kind: Kind, record: Mapping[str, Any]) -> Cause:
         if kind == "slow_update":
             return slow_update_cause(self.views, int(record.get("epoch") or 0))
         return step_cause(self.views, record, kind)
 
     def _kept(self, result: Mapping[str, Any], name: str) -> Skill | None:
-        candidate = self.views.skill(name) if kept(result.get("action")) else None
+        candidate = self.views.skill(name) if kept(result) else None
         return None if candidate == self.last.skill else candidate
 
     def _rewritten(self, record: Mapping[str, Any]) -> bool:
@@ -176,9 +218,14 @@ class Lineage:
         self.versions.append(Version(name, text, lines))
 
 
-def kept(action: Any) -> bool:
-    """Whether a gate's action made its candidate the current skill."""
-    return action in ("accept", "accept_new_best", "force_accept")
+def kept(result: Mapping[str, Any]) -> bool:
+    """Whether a gate made its candidate the current skill: proven, or as a draft (`engine.paired`)."""
+    return proven(result) or bool(result.get("kept_as_draft"))
+
+
+def proven(result: Mapping[str, Any]) -> bool:
+    """Whether a gate accepted its candidate."""
+    return result.get("action") in ("accept", "accept_new_best", "force_accept")
 
 
 def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:

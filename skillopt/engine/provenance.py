@@ -13,7 +13,7 @@ from skillopt.core.errors import RunDirError
 from skillopt.core.origins import Hunk, Line
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.engine.cause import INITIAL, Cause
-from skillopt.engine.lineage import Lineage, Version, kept
+from skillopt.engine.lineage import Lineage, Proof, Version, kept
 from skillopt.engine.run_views import RunViews
 
 Record = Mapping[str, Any]
@@ -28,6 +28,8 @@ class Traced:
     place: int
     causes: Mapping[str, Cause]
     hunks: Mapping[str, list[Hunk]]
+    proofs: Mapping[str, Proof]
+    """By cause: the gate that proved what its own gate had kept as a draft."""
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -55,8 +57,11 @@ class Traced:
                 {"line": n, "text": line.text, "origin": line.origin, "earlier": list(line.earlier)}
                 for n, line in enumerate(self.lines, start=1)
             ],
-            "origins": {name: self.causes[name].to_json() for name in named},
+            "origins": {name: {**self.causes[name].to_json(), "proof": self._proof(name)} for name in named},
         }
+
+    def _proof(self, name: str) -> dict[str, Any] | None:
+        return self.proofs[name].to_json() if name in self.proofs else None
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Provenance:
         lineage = self.lineage
         for place in reversed(range(len(lineage.versions))):
             if lineage.versions[place].skill == skill:
-                return Traced(lineage.versions[place], place, lineage.causes, lineage.hunks)
+                return Traced(lineage.versions[place], place, lineage.causes, lineage.hunks, lineage.proofs)
         for step, before in self.candidates:
             if lineage.views.skill(f"{lineage.views.step_dir(step)}/candidate_skill.md") == skill:
                 record = next(r for r in lineage.views.history if r.get("step") == step)
@@ -80,7 +85,7 @@ class Provenance:
                 branch.step(record, skill)
                 version = replace(branch.last, name=f"candidate of step {step} (not kept)")
                 place = next(n for n, v in enumerate(lineage.versions) if v.name == before.name) + 1
-                return Traced(version, place, branch.causes, branch.hunks)
+                return Traced(version, place, branch.causes, branch.hunks, branch.proofs)
         raise RunDirError(
             f"these bytes ({skill.hash}) are no text of the run {lineage.views.root}: the file was edited since, or it "
             "comes from another run",
@@ -97,7 +102,7 @@ def trace(views: RunViews) -> Provenance:
         step = _step(views, record, n)
         after = views.skill(f"skills/skill_v{step:04d}.md")
         candidate = views.skill(f"{views.step_dir(step)}/candidate_skill.md")
-        if kept(record.get("action")):
+        if kept(record):
             lineage.step(record, candidate or after or lineage.last.skill)
         elif candidate is not None:
             candidates.append((step, lineage.last))
@@ -106,6 +111,7 @@ def trace(views: RunViews) -> Provenance:
             lineage.epoch_end(int(record.get("epoch") or 0))
         if after is not None:
             lineage.rest(f"end of step {step}", record, after)
+    lineage.end()
     return Provenance(lineage, tuple(candidates))
 
 
