@@ -10,6 +10,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillopt.engine.report_reflection import kept_something, notes_section, reflection_remarks
+
 Record = Mapping[str, Any]
 
 _ACTIONS = {
@@ -21,7 +23,6 @@ _ACTIONS = {
     "skip_no_patches": "skipped",
     "skip_no_rewrite": "skipped",
 }
-ACCEPTS = frozenset({"accept_new_best", "accept", "force_accept"})
 
 
 def render_report(
@@ -35,6 +36,7 @@ def render_report(
         _task_types(summary),
         _steps(history),
         _edits(history, initial_text, best_text),
+        notes_section(history),
         _leaks(history, leaks),
         _cost(summary),
         _remarks(summary, history),
@@ -60,7 +62,7 @@ def headline(summary: Record, initial_text: str, best_text: str) -> str:
 
 def why_nothing(summary: Record, history: Sequence[Record]) -> str:
     """Why no candidate was kept, or a blank text when one was."""
-    if any(r.get("action") in ACCEPTS for r in history):
+    if any(map(kept_something, history)):
         return ""
     if not history:
         return str(summary.get("stopped") or "no step was finished")
@@ -282,5 +284,5 @@ def _cost(summary: Record) -> str:
 
 def _remarks(summary: Record, history: Sequence[Record]) -> str:
     notices: Sequence[str] = summary.get("notices") or ()
-    lines = [f"- {text}" for text in [*alarms(summary, history), *notices]]
+    lines = [f"- {text}" for text in [*alarms(summary, history), *reflection_remarks(history), *notices]]
     return "## Remarks\n\n" + "\n".join(lines) if lines else ""
