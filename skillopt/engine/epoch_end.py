@@ -108,6 +108,7 @@ async def _compare_and_learn(session: Session, standing: Standing, epoch: int, s
     with session.timings.measure(step, "longitudinal"):
         done = await compare(session, previous, standing.current.skill, epoch=epoch, step=step)
     first.tally.stages.update(done.tally.stages)
+    standing.learn([*done.curr, *done.topup_curr])
     lessons = _Lessons(session, standing, done, guidance, memory)
     with session.timings.measure(step, "lessons"):
         said, remembered = await gather_all([lessons.ask_guidance(), lessons.ask_memory()])

@@ -6,14 +6,17 @@ current, so that no text ever carries another text's score; a change that too fe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.gating import count_gate, gate, settle
 from skillopt.engine.records import cost_of
 from skillopt.engine.session import Session
 from skillopt.engine.standing import GateResult, Standing
+from skillopt.envs.views import write_rollout_dir
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer.context import Tally
 
@@ -61,11 +64,17 @@ class EpochWork:
 
 
 async def decide(
-    session: Session, standing: Standing, candidate: Skill, work: EpochWork, *, forced: bool = False
+    session: Session,
+    standing: Standing,
+    candidate: Skill,
+    work: EpochWork,
+    *,
+    shown: Sequence[Rollout] = (),
+    forced: bool = False,
 ) -> GateResult:
     """Measure a candidate, take the verdict, and let it change the standing. A tie of bytes rejects without a call.
 
-    Raises `StopRun`; nothing has changed then.
+    `shown` are the training rollouts that the candidate was made from. Raises `StopRun`; nothing has changed then.
     """
     if forced:
         evaluation = session.config.evaluation.model_copy(update={"use_gate": False})
@@ -78,12 +87,21 @@ async def decide(
             evidence = Evidence(total=len(standing.current.rollouts))
             gated = GateResult(Verdict(action, before, evidence, "nothing changed"), (), standing.current)
         else:
-            gated = await gate(session, candidate, standing, step=work.step)
+            gated = await gate(session, candidate, standing, step=work.step, shown=shown)
             count_gate(work.tally, gated)
             settle(standing, gated, origin=work.origin, step=work.step)
     session.emit("gate.verdict", stage=work.name, step=work.step, epoch=work.epoch, current_score=before,
                  best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
     return gated
+
+
+def write_gate(session: Session, work: EpochWork, gated: GateResult) -> None:
+    """The rollouts that a verdict rests on. Blocking; call it in a worker thread."""
+    folder = session.run_dir.root / work.folder
+    if gated.trial is not None:
+        write_rollout_dir(folder / "trial_eval", list(gated.trial.rollouts))
+    if gated.rollouts:
+        write_rollout_dir(folder / "selection_eval", list(gated.rollouts))
 
 
 def verdict_fields(gated: GateResult, candidate: Skill) -> dict[str, Any]:

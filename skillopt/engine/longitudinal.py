@@ -51,6 +51,11 @@ class Comparison:
         """What the optimizer is shown of it."""
         return Compared(self.prev_skill, self.curr_skill, tuple(self.pairs))
 
+    @property
+    def shown(self) -> tuple[Rollout, ...]:
+        """The current skill's rollouts that the optimizer sees."""
+        return tuple(p.curr for p in self.pairs)
+
     def to_json(self) -> dict[str, object]:
         """Fields of a result file: both means over the sample, and what became of the pairs."""
         prev, curr = (compute_score(r.outcome for r in side) for side in (self.prev, self.curr))

@@ -12,12 +12,11 @@ from typing import Any
 
 from skillopt.core.change import Change
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.late_gate import EpochWork, decide, verdict_fields
+from skillopt.engine.late_gate import EpochWork, decide, verdict_fields, write_gate
 from skillopt.engine.session import Session
 from skillopt.engine.standing import GateResult, Standing
 from skillopt.engine.update import build
 from skillopt.engine.work import StepWork
-from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.meta_reflect import ask_directions
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal
@@ -98,5 +97,5 @@ def _write(
             run_dir.write(f"{folder}/meta_edit_apply_report.json", [s.to_json() for s in proposal.report.statuses])
     elif change is not None:
         run_dir.write(f"{folder}/meta_patch.json", change.to_json())
-    if gated is not None and gated.rollouts:
-        write_rollout_dir(run_dir.root / folder / "selection_eval", list(gated.rollouts))
+    if gated is not None:
+        write_gate(session, work, gated)

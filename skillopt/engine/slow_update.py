@@ -17,13 +17,12 @@ from skillopt.core.leakage import LeakedEdit, strip_leaks
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
-from skillopt.engine.late_gate import EpochWork, decide, verdict_fields
+from skillopt.engine.late_gate import EpochWork, decide, verdict_fields, write_gate
 from skillopt.engine.longitudinal import Comparison
 from skillopt.engine.session import Session
 from skillopt.engine.standing import GateResult, Measured, Standing
 from skillopt.engine.veto import lines_without_faults
 from skillopt.envs.rollout import Call, run_one
-from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.schemas_epoch import Written
 
 NAME = "slow_update"
@@ -80,7 +79,7 @@ async def update(
     candidate: Skill | None = None
     if guidance:
         candidate = with_slow_update(skill, guidance)
-        gated = await decide(session, standing, candidate, work, forced=forced)
+        gated = await decide(session, standing, candidate, work, shown=done.shown, forced=forced)
         body |= verdict_fields(gated, candidate)
     elif not lost:
         body["reason"] = f"the guidance was vetoed: {leaked[0].leaks[0]}" if leaked else "the optimizer wrote none"
@@ -112,5 +111,5 @@ def without_leaks(session: Session, skill: Skill, guidance: str) -> tuple[str, l
 def _write(session: Session, work: EpochWork, candidate: Skill | None, gated: GateResult | None) -> None:
     if candidate is not None:
         session.run_dir.write(f"{work.folder}/candidate_skill.md", candidate.text)
-    if gated is not None and gated.rollouts:
-        write_rollout_dir(session.run_dir.root / work.folder / "selection_eval", list(gated.rollouts))
+    if gated is not None:
+        write_gate(session, work, gated)
