@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.ablations import interval, t_quantile
 from benchmarks.gepa_like import Candidate, front, search
 from benchmarks.world import BASE, NEVER, Params, World
 from benchmarks.world_optimizer import proposals
@@ -236,3 +237,11 @@ def test_the_peer_keeps_to_its_calls() -> None:
     found = search(world, range(60), range(60, 100), calls=600, seed=1)
     assert found.target_calls <= 600
     assert found.accepted and found.best.score >= sum(world.solved(n, frozenset(), 0) for n in range(60, 100)) / 40
+
+
+def test_the_interval_of_the_ablations_is_students() -> None:
+    assert t_quantile(0.975, 9) == pytest.approx(2.262, abs=1e-3)
+    assert t_quantile(0.975, 1) == pytest.approx(12.706, abs=1e-2)
+    low, high = interval([0.1, 0.2, 0.3])
+    assert (low + high) / 2 == pytest.approx(0.2)
+    assert (high - low) / 2 == pytest.approx(4.303 * 0.1 / math.sqrt(3), abs=1e-3)
