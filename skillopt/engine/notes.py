@@ -29,6 +29,8 @@ class Flush:
     before: tuple[str, ...]
     """The appendix that the step found."""
     after: tuple[str, ...]
+    pending: tuple[PendingNote, ...] = ()
+    """Notes that are not in the skill, of this step and of earlier ones."""
     tried: tuple[str, ...] = ()
     """The notes of the text that was measured."""
     consolidated: int = 0
@@ -41,7 +43,6 @@ class Flush:
     """Hash, scores and verdict of the candidate, once it was measured."""
     forced: bool = False
     reason: str = ""
-    pending: tuple[PendingNote, ...] = ()
 
     @property
     def kept(self) -> bool:

@@ -1,6 +1,7 @@
 """What the report says of skill-aware reflection, deep reflection and the bonus for words.
 
-Pure functions of the records. Whatever passed the gate by, or was kept for another reason than a measured gain, is said in so many words.
+Pure functions of the records. Whatever passed the gate by, or was kept for another reason than a measured gain, is said
+in so many words.
 """
 
 from __future__ import annotations
