@@ -23,6 +23,7 @@ class Story:
         self._epochs = 0
         self._epoch = 0
         self._bar: float | None = None
+        self._notes_bar: float | None = None
         self._tellers: dict[str, Callable[[Data], list[str]]] = {
             "run.start": self._run_start,
             "stage.start": self._stage_start,
@@ -91,7 +92,10 @@ class Story:
         return []
 
     def _verdict(self, d: Data) -> list[str]:
-        self._bar = d.get("current_score")
+        if d.get("stage") == "appendix":
+            self._notes_bar = d.get("current_score")
+        else:
+            self._bar = d.get("current_score")
         return []
 
     def _step_end(self, d: Data) -> list[str]:
@@ -104,14 +108,18 @@ class Story:
         if record.get("n_edits_leaked"):
             lines.append(f"{at} Leakage: {plural(int(record['n_edits_leaked']), str(d.get('noun') or 'edit'))} vetoed")
         skipped = str(record["action"]).startswith("skip")
-        lines.append(self._skip(at, record) if skipped else f"{at} Gate: {self._gate(record)}")
+        lines.append(self._skip(at, record) if skipped else f"{at} Gate: {self._gate(record, self._bar)}")
+        notes: Data = record.get("appendix") or {}
+        if notes.get("action"):
+            bypassed = ", gate bypassed" if notes.get("gate_bypassed") else ""
+            lines.append(f"{at} Reminders: {self._gate(notes, self._notes_bar)}{bypassed}")
         return lines
 
     def _epoch_result(self, d: Data) -> list[str]:
         stage, action = str(d.get("stage")), str(d.get("action"))
         if action in ("skip_first_epoch", "inject_placeholder"):
             return []
-        text = self._gate(d) if "candidate_gate_score" in d else verdict(action)
+        text = self._gate(d, self._bar) if "candidate_gate_score" in d else verdict(action)
         if d.get("reason") and "candidate_gate_score" not in d:
             text += f" ({d['reason']})"
         if d.get("n_pairs") and stage == "slow_update":
@@ -135,8 +143,9 @@ class Story:
         reason = record.get("reason")
         return f"{at} SKIPPED: {reason}" if reason else f"{at} {verdict(record['action'])}"
 
-    def _gate(self, record: Data) -> str:
-        score, bar = record.get("candidate_gate_score"), self._bar
+    @staticmethod
+    def _gate(record: Data, bar: float | None) -> str:
+        score = record.get("candidate_gate_score")
         wins, losses = _count(record.get("wins")), _count(record.get("losses"))
         flips = f", {wins} won, {losses} lost"
         if record["action"] == "undecided":

@@ -92,6 +92,9 @@ class TrainLog:
         if r.get("candidate_skill_len") is not None:
             lines.append(f"[5/6 UPDATE] skill_len {r.get('skill_len')} -> {r['candidate_skill_len']}")
         lines.append(f"[6/6 EVALUATE] {_ACTIONS.get(action, action)} score={number(r.get('candidate_gate_score'))}")
+        if "appendix" in r:
+            counts = " ".join(f"{name}={r[f'n_appendix_notes_{name}']}" for name in ("added", "total", "pending"))
+            lines.append(f"[appendix] action={r['appendix'].get('action')} {counts}")
         timing = r.get("timing") or d.get("timing")
         spent = " ".join(f"{name}={value}" for name, value in timing.items()) if isinstance(timing, Mapping) else "-"  # pyright: ignore[reportUnknownVariableType]
         lines.append(f"[STEP {r.get('step')} done] best={number(r.get('best_score'))} timing: {spent}")
