@@ -3,6 +3,7 @@
 A lost attempt is `Missing` with the provider's words; what must end the run (`StopRun`, `ReplayMiss`, a fault of data
 or scorer) passes through. An answer that was cut off scores 0.0, because the model answered and the answer does not fit
 what the configuration allows. A refusal is an answer and is scored. Whatever is not an agent is a chat model.
+The target reads the skill without its empty regions, so that a placeholder changes no request.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from skillopt.agents.chat import ChatAgent
 from skillopt.core.errors import DataError, SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
+from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env
@@ -36,7 +38,7 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
     agent = target if isinstance(target, Agent) else ChatAgent(target)
     task = Task(
         item=item,
-        skill=skill,
+        skill=Skill(without_empty_regions(skill.text)),
         messages=lambda text: env.messages(item, text),
         next_turn=lambda turns: env.next_turn(item, turns),
         sampling=env.sampling,
