@@ -19,6 +19,7 @@ from skillopt.cli.diff import diff
 from skillopt.cli.doctor import doctor
 from skillopt.cli.evaluate import evaluate
 from skillopt.cli.init import init
+from skillopt.cli.lint import lint
 from skillopt.cli.model import app as model_app
 from skillopt.cli.setup import LEFTOVERS, OVERRIDES_HELP
 from skillopt.cli.train import plan, train
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 for name, command in (("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor)):
     app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
-for name, command in (("init", init), ("blame", blame), ("diff", diff)):
+for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):
     app.command(name)(command)
 app.add_typer(model_app, name="model")
 

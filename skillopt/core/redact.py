@@ -43,7 +43,8 @@ _WHOLE = [
 
 # Each keeps its first group (the label) and drops the value behind it.
 _LABELLED = [
-    re.compile(r"(?i)(\b(?:bearer|basic)\s+)(?=[^\s\"',;]*[\d=_.-])[A-Za-z0-9_\-.~+/=]{8,}"),
+    re.compile(r"(?i)(\bbearer\s+)(?=[^\s\"',;]*(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{8,}"),
+    re.compile(r"(?i)(\bbasic\s+)(?=[^\s\"',;]*[\d=])[A-Za-z0-9_\-.~+/=]{8,}"),  # prose: "basic error-handling."
     re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+)[^\s\"',;]+"),
     re.compile(rf"(?i)([\"']{_LABEL}[\"']\s*:\s*[\"'])(?:\\.|[^\"'\\])+(?=[\"'])"),
     re.compile(rf"(?i)(\b{_LABEL}\s*[=:]\s*[\"']?){_VALUE}"),

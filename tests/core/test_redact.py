@@ -46,6 +46,7 @@ def test_known_shapes_are_removed(secret):
     ("text", "gone"),
     [
         ("Authorization: Bearer abc123DEF456", "abc123DEF456"),
+        ("use Basic dXNlcjpodW50ZXIy0Q== here", "dXNlcjpodW50ZXIy0Q"),
         ('{"Authorization": "Bearer plainwordtoken"}', "plainwordtoken"),
         ('{"api_key": "some value", "model": "m"}', "some value"),
         ("AZURE_OPENAI_API_KEY=0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef"),
@@ -73,6 +74,7 @@ def test_labelled_values_are_removed(text, gone):
         "set OPENAI_API_KEY in the environment",
         "the bearer of this letter",
         "basic arithmetic and token counts: 4096",
+        "loading and basic queries. See the basic error-handling guide",
         "max_completion_tokens=16384 prompt_tokens: 1234567",
         "digest 0123456789abcdef0123456789abcdef",
         "http://127.0.0.1:8080/v1/chat/completions",

@@ -16,7 +16,7 @@ from skillopt.core.skill import MARKERS, Skill
 
 Severity = Literal["error", "warning"]
 
-_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"^\s*(?:[-*+>]\s+)*(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,12 @@ class Document:
         fence = ""
         for n, line in enumerate(self.lines[first - 1 :], start=first):
             mark = _FENCE.match(line)
-            if mark is not None and (not fence or mark[1].startswith(fence)):
-                fence = "" if fence else mark[1][:3]
-            elif not fence and line.strip() not in MARKERS:
+            if fence:
+                closes = mark is not None and mark[1].startswith(fence) and line.rstrip().endswith(mark[1])
+                fence = "" if closes else fence
+            elif mark is not None:
+                fence = mark[1]
+            elif line.strip() not in MARKERS:
                 out.append((n, line))
         return out
 

@@ -21,7 +21,7 @@ _MAX_RULES = 600
 """Pairs grow with the square; a document with more rules has the size rule's word already."""
 _NEAR, _SAME_TOPIC, _MIN_CONTENT = 0.85, 0.8, 2
 
-_CAPS_LINE, _CAPS_SHARE, _CAPS_WORDS = 5, 0.1, 12
+_CAPS_SHARE, _CAPS_WORDS = 0.1, 12
 _LOUD_COUNT, _LOUD_DENSITY = 6, 0.02
 
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)])?\s*")
@@ -40,6 +40,7 @@ _EMPHASIS = frozenset(
     )
 )
 _ACRONYM = re.compile(r"[A-Z]{2,5}[0-9]*s?")
+_CAPS_RUN = re.compile(r"(?<![\w`])[A-Z][A-Z']+(?: [A-Z][A-Z']+){3,}(?![\w`])")
 _SHOUTED = re.compile(r"(?<![\w`<-])[A-Z][A-Z']{3,}(?![\w`>-])")
 _LOUD = re.compile(
     r"(?<![\w-])(?:MUST|ALWAYS|NEVER|CRITICAL|IMPORTANT|MANDATORY|REQUIRED|WARNING|DO NOT|ONLY)(?![\w-])"
@@ -146,12 +147,12 @@ def _shouting(document: Document) -> Iterator[Finding]:
         found = _LOUD.findall(line)
         loud += len(found)
         first_loud = first_loud or (n if found else 0)
-        if len(caps) >= _CAPS_LINE:
+        if run := _CAPS_RUN.search(line):
             yield Finding(
                 "shouting.line",
                 "warning",
                 n,
-                f"{len(caps)} words in capitals in one line",
+                f"words in capitals, one after the other: {run[0][:60]}",
                 "say it once, in normal letters, with the reason",
                 line,
             )

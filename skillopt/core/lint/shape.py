@@ -15,6 +15,9 @@ GROWTH, GROWTH_CHARS = 3.0, 4_000
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
 _DEFINED = re.compile(r"^\s{0,3}\[[^\]\n]+\]:\s*<?(\S+?)>?\s*$")
 _MENTIONED = re.compile(r"(?<![\w/.:-])((?:\./)?(?:scripts|references|assets|resources|templates|examples)/[\w./-]*\w)")
+_CODE = re.compile(r"`[^`]*`")
+_TEMPLATE = re.compile(r"[$%{}<>*]")
+"""Marks of a link that is an example of one."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
 
@@ -68,7 +71,8 @@ def _references(document: Document) -> Iterator[Finding]:
     headings = {_slug(m[1]) for _, line in document.body if (m := _HEADING.match(line))}
     for n, line in document.body:
         linked: set[str] = set()
-        for target in (*_LINK.findall(line), *_DEFINED.findall(line)):
+        prose = _CODE.sub("``", line)
+        for target in (*_LINK.findall(prose), *_DEFINED.findall(prose)):
             linked.add(target.partition("#")[0])
             yield from _link(document, n, unquote(target), headings)
         for path in _MENTIONED.findall(line):
@@ -85,7 +89,7 @@ def _references(document: Document) -> Iterator[Finding]:
 
 def _link(document: Document, n: int, target: str, headings: set[str]) -> Iterator[Finding]:
     path, _, anchor = target.partition("#")
-    if _SCHEME.match(target) or target.startswith("//"):
+    if _SCHEME.match(target) or target.startswith("//") or _TEMPLATE.search(target):
         return
     if not path:
         if anchor and anchor.casefold() not in headings:
