@@ -37,6 +37,14 @@ class EvaluationSection(Section):
     """Paired rule: chance of dropping a candidate early that would have passed; 0 stops on certainty only."""
     gate_trial_items: Annotated[int, Field(ge=0)] = 0
     """Paired rule: training items on which a candidate is tried first; 0 takes half the selection split's size."""
+    gate_credit: Literal["auto", "off", "rejected", "always"] = "auto"
+    """Try the edits of a patch one by one on training items: always, after a rejection, or never; auto is always under
+    the paired rule and off under the strict one."""
+    gate_credit_calls: Annotated[int, Field(ge=0)] = 0
+    """Most target calls that one step's credit may make; 0 takes one trial for each edit."""
+    gate_candidates: Annotated[int, Field(ge=1)] = 1
+    """Candidates raced on the same training items before the gate: the whole patch, its top edits alone and, from three
+    on, a second sample of the reflection."""
     gate_max_regressions: Annotated[int, Field(ge=0)] | None = None
     """Regression budget: most selection items that an accepted candidate may lose; null for no limit."""
     gate_shorter_margin: Share = 0.0

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import partial
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change
+from skillopt.core.change import Change, Documents, with_items
 from skillopt.core.item import Item
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
@@ -79,9 +79,20 @@ async def _decide_budget(session: Session, work: StepWork, ctx: StageContext, ch
     work.budget = work.lr_decision.learning_rate
 
 
+def with_single_edits(changes: Sequence[tuple[str, Change]], wanted: int) -> list[tuple[str, Change]]:
+    """The changes and, up to `wanted` in all, the first one's top items alone."""
+    more: list[tuple[str, Change]] = []
+    if changes and len(changes[0][1].items) > 1 and not isinstance(changes[0][1], Documents):
+        name, first = changes[0]
+        alone = [(f"{name} item {n} alone", with_items(first, [item])) for n, item in enumerate(first.items)]
+        more = alone[: max(0, wanted - len(changes))]
+    return [*changes, *more]
+
+
 async def choose(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
     """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
     step = work.plan.step
+    changes = with_single_edits(changes, session.config.evaluation.gate_candidates)
     with session.timings.measure(step, "update"):
         proposals = await gather_all([build(session, work, ctx, name, change) for name, change in changes])
     work.leaked += [leak for p in proposals for leak in p.leaked]

@@ -62,13 +62,20 @@ def ledger_of(session: Session, standing: Standing) -> AlphaLedger:
 
 
 async def run_trial(
-    session: Session, candidate: Skill, standing: Standing, *, step: int | None, shown: Sequence[Rollout]
+    session: Session,
+    candidate: Skill,
+    standing: Standing,
+    *,
+    step: int | None,
+    shown: Sequence[Rollout],
+    most: int | None = None,
 ) -> Trial | None:
     """Candidate against current skill on training items that the current one was rolled out on anyway.
 
-    Items whose trajectories the optimizer has not just seen come first. None when nothing is known of that skill.
+    Items whose trajectories the optimizer has not just seen come first, at most `most` in all. None when nothing is
+    known of that skill.
     """
-    baseline = trial_items(session, standing, step=step, shown=shown)
+    baseline = trial_items(session, standing, step=step, shown=shown)[:most]
     if not baseline:
         return None
     metric, evaluation = session.metric, session.config.evaluation
@@ -95,15 +102,20 @@ async def run_trial(
 
 def trial_items(session: Session, standing: Standing, *, step: int | None, shown: Sequence[Rollout]) -> list[Rollout]:
     """The current skill's rollouts that a trial compares with, at most the configured number."""
-    evaluation = session.config.evaluation
     seen = {r.item.id for r in shown}
     known = standing.trained_on()
     known.update({r.item.id: r for r in shown if r.scored is not None and r.skill_hash == standing.current.skill.hash})
     generator = named(session.config.train.seed, "trial", step or 0)
     unseen = shuffled([r for i, r in known.items() if i not in seen], generator)
     batch = shuffled([r for i, r in known.items() if i in seen], generator)
-    default = max(LEAST_TRIAL, math.ceil(TRIAL_SHARE * len(session.selection) * evaluation.repeats))
-    return [*unseen, *batch][: evaluation.gate_trial_items or default]
+    return [*unseen, *batch][: default_trial(session)]
+
+
+def default_trial(session: Session) -> int:
+    """Training items of one trial."""
+    evaluation = session.config.evaluation
+    share = math.ceil(TRIAL_SHARE * len(session.selection) * evaluation.repeats)
+    return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
 
 
 def is_shorter(session: Session, candidate: Skill, than: Skill) -> bool:

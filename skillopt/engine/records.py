@@ -24,7 +24,9 @@ from skillopt.model.types import Usage
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 
-TARGET_STAGES = frozenset({"baseline", "rollout", "race", "gate", "longitudinal", "deep_rollout", "test", "eval"})
+TARGET_STAGES = frozenset(
+    {"baseline", "rollout", "race", "trial", "gate", "longitudinal", "deep_rollout", "test", "eval"}
+)
 
 
 def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
@@ -118,6 +120,18 @@ def lr_history(history: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+def _credit_fields(work: StepWork) -> dict[str, Any]:
+    """What each edit did alone; the rejection of the whole patch when its better part went to the gate once more."""
+    credit, first = work.credit, work.first_gated
+    fields: dict[str, Any] = {}
+    if credit is not None:
+        tried = sum(len(row.edits) for row in credit.rows)
+        fields["credit"] = {"edits": tried, "kept": tried - len(credit.dropped), "calls": credit.calls}
+    if first is not None:
+        fields["whole_patch"] = first.to_json()
+    return fields
+
+
 def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
     """The history entry (artifacts §2). `standing` is what it is after the step was applied."""
     gated, proposal = work.gated, work.proposal
@@ -140,6 +154,7 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         "selection_soft": score.soft if score else None,
         "gate_metric": session.metric.name,
         **verdict,
+        **_credit_fields(work),
         "action": work.action,
         "current_score": standing.current.gate_score,
         "best_score": standing.best.gate_score,
@@ -189,11 +204,15 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
         run_dir.write(f"{base}/lr_decision.json", lr_decision(work) or {})
     if work.runners:
         run_dir.write(f"{base}/race.json", [r.to_json() for r in work.runners])
+    if work.credit is not None:
+        run_dir.write(f"{base}/credit.json", work.credit.to_json())
     if work.leaked:
         run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.leaked])
     if work.proposal is not None:
         run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
     _write_update(run_dir, base, work)
+    if work.gated is not None and work.gated.trial is not None:
+        write_rollout_dir(run_dir.root / base / "trial_eval", list[Rollout](work.gated.trial.rollouts))
     if work.gated is not None and work.gated.rollouts:
         write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
     if digest is not None:

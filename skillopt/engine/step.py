@@ -16,6 +16,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.ahead import Ahead
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.candidates import choose, propose
+from skillopt.engine.credit import credit, credit_mode
 from skillopt.engine.deep import deep_reflect
 from skillopt.engine.gating import count_gate, gate
 from skillopt.engine.measure import PREFETCH, measure
@@ -56,8 +57,26 @@ async def run_step(
     if upcoming is not None and next_skill is not None and upcoming.foreseen and work.proposal is not None:
         following, text = upcoming, buffer.render(upcoming.buffer_if_rejected(work), limit=BUFFER_CHARS)
         ahead.thoughts(lambda quiet: think(quiet, following, next_skill, text))
+    if credit_mode(session) == "always":
+        await take_credit(session, work, ctx, standing)
     await evaluate(session, work, standing)
+    if credit_mode(session) == "rejected" and work.action == "reject":
+        whole = work.gated
+        if await take_credit(session, work, ctx, standing):
+            work.first_gated = whole
+            await evaluate(session, work, standing)
     return work
+
+
+async def take_credit(session: Session, work: StepWork, ctx: StageContext, standing: Standing) -> bool:
+    """Let only the edits that hold their own alone go on. True when that leaves another candidate than before."""
+    work.credit = await credit(session, work, ctx, standing)
+    if work.credit is None:
+        return False
+    before, work.proposal = work.proposal, work.credit.proposal or work.proposal
+    if work.credit.proposal is None:
+        work.held_back = f"none of {len(work.credit.rows)} edits held its own on training items"
+    return work.credit.proposal is not None and work.proposal != before
 
 
 async def think(session: Session, upcoming: Upcoming, skill: Skill, buffer_text: str) -> None:
@@ -132,12 +151,12 @@ async def evaluate(session: Session, work: StepWork, standing: Standing) -> None
         return
     session.emit("stage.start", stage="evaluate", step=step, epoch=work.plan.epoch, total=len(session.selection))
     with session.timings.measure(step, "evaluate"):
-        if proposal.skill == work.skill:
+        if proposal.skill == work.skill or work.held_back:
             total = len(standing.current.rollouts)
             action: Action = "reject" if session.config.evaluation.use_gate else "force_accept"
-            reason = work.skip_reason or "nothing changed"
+            reason = work.held_back or work.skip_reason or "nothing changed"
             verdict = Verdict(action, standing.current.gate_score, Evidence(total=total), reason)
-            work.gated = GateResult(verdict, (), standing.current)
+            work.gated = GateResult(verdict, (), None if work.held_back else standing.current)
         else:
             work.gated = await gate(session, proposal.skill, standing, step=step, shown=work.all_rollouts)
             count_gate(work.tally, work.gated)

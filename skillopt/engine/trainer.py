@@ -252,9 +252,9 @@ async def conclude(
     """Let a step's verdict change the standing, then its notes, then have its views written. Raises `StopRun`; the
     verdict stands then and has its record."""
     digest: dict[str, Any] | None = None
+    standing.learn(work.all_rollouts)
     if work.gated is not None and work.proposal is not None:
         before = standing.current.gate_score
-        standing.learn(work.all_rollouts)
         settle(standing, work.gated, origin=work.plan.origin, step=work.plan.step)
         verdict = work.gated.verdict
         digest = buffer_entry(session, work, verdict.to_json(), before)

@@ -7,19 +7,55 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillopt.core.change import Change, Rewrite
-from skillopt.core.edit import Patch
+from skillopt.core.edit import Edit, Patch
 from skillopt.core.leakage import LeakedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.deep import DeepReflection
 from skillopt.engine.notes import Flush
-from skillopt.engine.standing import GateResult
+from skillopt.engine.standing import GateResult, Trial
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.race import Proposal, Runner
 from skillopt.optimizer.reflect import Reflection
 from skillopt.optimizer.select import Selection
+
+
+@dataclass(frozen=True)
+class Credited:
+    """Edits that were tried together (usually one) and what came of it; None: they left the skill as it is."""
+
+    edits: tuple[Edit, ...]
+    trial: Trial | None
+
+    @property
+    def kept(self) -> bool:
+        """True when they held their own."""
+        return self.trial is not None and self.trial.passed
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of `credit.json`."""
+        body: dict[str, Any] = {"kept": self.kept, "edits": [e.to_json() for e in self.edits]}
+        return {**body, "trial": self.trial.to_json() if self.trial else None}
+
+
+@dataclass(frozen=True)
+class Credit:
+    """The credit of a step's candidate, and the proposal that is left of it (None: no edit held its own)."""
+
+    rows: tuple[Credited, ...] = ()
+    proposal: Proposal | None = None
+    calls: int = 0
+
+    @property
+    def dropped(self) -> tuple[Edit, ...]:
+        """Edits that did not hold their own."""
+        return tuple(e for row in self.rows if not row.kept for e in row.edits)
+
+    def to_json(self) -> dict[str, Any]:
+        """`credit.json`."""
+        return {"calls": self.calls, "rows": [row.to_json() for row in self.rows]}
 
 
 @dataclass
@@ -42,12 +78,18 @@ class StepWork:
     proposal: Proposal | None = None
     rewrite: Rewrite | None = None
     """Of the proposal, or of the first one when none had usable text."""
+    credit: Credit | None = None
+    """What each edit did alone, where that was asked."""
+    first_gated: GateResult | None = None
+    """The rejection of the whole patch, when what held its own alone went to the gate once more."""
     gated: GateResult | None = None
     deep: list[DeepReflection] = field(default_factory=list[DeepReflection])
     """One a batch, where deep reflection is on; its patches are in `reflections` too."""
     flush: Flush | None = None
     """What became of the step's notes, where reflection is skill-aware."""
     skip_reason: str = ""
+    held_back: str = ""
+    """Why the candidate did not reach the gate, where credit left nothing of it."""
     skip_action: str = "skip_no_patches"
     tally: Tally = field(default_factory=Tally)
 
