@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
-from skillopt.agents.base import Attempt, Task
+from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.run import AgentRun, Asked, Expected
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
@@ -28,7 +28,7 @@ from skillopt.model.client import CallJournal
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
 from skillopt.model.retry import Backoff
-from skillopt.model.types import Meter, Usage
+from skillopt.model.types import ChatReply, ChatRequest, Message, Meter, Role, Usage
 from skillopt.model.usage import usage_from_json
 
 KEY_VERSION = 1
@@ -62,6 +62,7 @@ class ExecAgent:
         backoff: Backoff | None = None,
     ) -> None:
         self.settings = settings
+        self.role: Role = "target"
         self.journal, self.meter = journal, meter
         self.limiter = pool.limiter(settings.account, limits)
         self.breaker = pool.breaker(settings.account)
@@ -128,12 +129,21 @@ class ExecAgent:
             notes=value["notes"],
         )
 
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer messages without a task: they are the prompt, in an empty workspace."""
+        await self.find()
+        blocks = [f"<{m.role}>\n{text_of(m)}\n</{m.role}>" for m in request.messages]
+        prompt = text_of(request.messages[0]) if len(blocks) == 1 else "\n\n".join(blocks)
+        workspace = Workspace(prompt=prompt, package="", task="")
+        key = self._key(workspace, request.repeat)
+        mark = mark_of(Skill(""))
+        asked = Asked(workspace, key, request.stage, mark, True, request.priority, request.deadline_s)
+        value = await self._run(asked)
+        return ChatReply(value["text"], usage=usage_from_json(value["usage"]), model=self.model)
+
     async def probe(self) -> None:
         """One small run, so that a missing program, login or model is told before anything is spent."""
-        await self.find()
-        workspace = Workspace(prompt=_PROBE, package="", task="")
-        key = self._key(workspace, 0)
-        await self._run(Asked(workspace, key, "probe", mark_of(Skill("")), injected=True, deadline_s=300.0))
+        await self.chat(ChatRequest((Message("user", _PROBE),), stage="probe", deadline_s=300.0))
 
     async def _run(self, asked: Asked) -> Any:
         run = AgentRun(self, asked)

@@ -16,7 +16,11 @@ from skillopt.config.not_built import NOT_BUILT
 from skillopt.core.errors import ConfigError
 
 GROUP = "skillopt.backends"
-AVAILABLE = ("openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "minimax_chat", "local", "scripted")
+AGENTS = ("codex_exec", "claude_code_exec", "copilot_exec")
+"""Agent CLIs: they solve a task in a workspace, so they are targets and nothing else."""
+
+_CHATS = ("openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "minimax_chat", "local", "scripted")
+AVAILABLE = (*_CHATS, *AGENTS)
 """Backends of our own that a role may name in this version."""
 
 ALIASES = {
@@ -52,7 +56,7 @@ class Shorthand:
     target: str
 
 
-_TARGET_ONLY = ("qwen_chat", "minimax_chat")
+_TARGET_ONLY = ("qwen_chat", "minimax_chat", *AGENTS)
 """As a shorthand these leave the optimizer with openai_chat; a role may still name them."""
 
 
@@ -90,6 +94,8 @@ def default_model(backend: str, *, local_model: str, minimax_model: str = "") ->
         "openai_chat": "gpt-5.5",
         "openai_compatible": "gpt-4o-mini",
         "claude_chat": "claude-sonnet-4-6",
+        "codex_exec": "gpt-5.5",
+        "claude_code_exec": "claude-sonnet-4-6",
         "qwen_chat": "Qwen/Qwen3.5-4B",
         "minimax_chat": minimax_model or "MiniMax-M3",
         "local": local_model,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from skillopt.config.schema_model import ModelSection
+from skillopt.core.errors import ConfigError
 
 RoleName = Literal["optimizer", "target"]
 
@@ -180,6 +181,33 @@ def _claude_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
     return replace(plain, base_url=base_url, api_key=key, route=model.claude_chat_route)
 
 
+def _codex_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    plain = _agent(plain, model)
+    if not plain.base_url and model.openai_base_url == ModelSection.model_fields["openai_base_url"].default:
+        plain = replace(plain, api_key=model.openai_api_key)
+    return replace(plain, reasoning_effort=model.codex_exec_reasoning_effort or model.reasoning_effort or "")
+
+
+def _claude_code_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    plain = _agent(plain, model)
+    if not plain.base_url:
+        base_url, key = _Keys(model, plain.role, "anthropic").account()
+        own = base_url != ModelSection.model_fields["anthropic_base_url"].default
+        plain = replace(plain, base_url=base_url if own else "", api_key=key)
+    return replace(plain, reasoning_effort=model.claude_code_exec_effort)
+
+
+def _agent(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    """An agent CLI: its own endpoint with its key, or neither."""
+    if plain.role != "target":
+        raise ConfigError(
+            f"model.{plain.role}_backend={plain.backend}: an agent CLI can only be a target",
+            hint=f"set model.{plain.role}_backend, for example to openai_chat",
+        )
+    key = model.exec_api_key if model.exec_base_url else SecretStr("")
+    return replace(plain, base_url=model.exec_base_url, api_key=key, reasoning_effort="", options={})
+
+
 def _local(plain: RoleSettings, model: ModelSection) -> RoleSettings:
     return replace(
         plain,
@@ -204,6 +232,9 @@ _BUILDERS: Mapping[str, Callable[[RoleSettings, ModelSection], RoleSettings]] = 
     "qwen_chat": _qwen_chat,
     "minimax_chat": _minimax_chat,
     "claude_chat": _claude_chat,
+    "codex_exec": _codex_exec,
+    "claude_code_exec": _claude_code_exec,
+    "copilot_exec": _agent,
     "local": _local,
     "scripted": _scripted,
 }

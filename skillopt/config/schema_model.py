@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.model_types import EMPTY, Effort, Seconds, Temperature, Tokens, role_variables
+from skillopt.config.schema_agents import ClaudeCodeFields, CodexFields, HarnessFields, OtherAgentFields
 from skillopt.config.schema_azure import AzureFields
 from skillopt.config.schema_providers import ClaudeFields, MinimaxFields
 from skillopt.config.schema_qwen import QwenFields
@@ -119,7 +120,16 @@ class CompatibleFields(Section):
 
 
 class ModelSection(  # the bases' fields come first, the last base's at the very beginning
-    ClaudeFields, MinimaxFields, QwenFields, CompatibleFields, AzureFields, RoleFields
+    OtherAgentFields,
+    ClaudeCodeFields,
+    CodexFields,
+    HarnessFields,
+    ClaudeFields,
+    MinimaxFields,
+    QwenFields,
+    CompatibleFields,
+    AzureFields,
+    RoleFields,
 ):
     """Backends, models, endpoints and credentials."""
 

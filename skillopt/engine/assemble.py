@@ -14,12 +14,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import yaml
 
+from skillopt.agents.exec import ExecAgent
 from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
 from skillopt.config.roles import RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.skill import Skill
+from skillopt.engine import agents
 from skillopt.engine.appendix import with_block
 from skillopt.engine.batches import steps_per_epoch
 from skillopt.engine.budget import Budget, Limits, Spend
@@ -133,6 +135,8 @@ async def open_session(
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
     config = resolved.config
     env, splits = load_env(config)
+    for text in agents.check_target(config):
+        emit("notice", text=text)
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)
@@ -163,7 +167,7 @@ async def open_session(
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
-        target, optimizer, roles = _models(config, journal, budget, prices, emit, stack, replay=replay)
+        target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
         _write_config(run_dir, config, splits)
         session = Session(
             config=config,
@@ -201,7 +205,8 @@ def check_fingerprint(
         "environment": env.version,
     }
     before = journal.get_meta("fingerprint")
-    if before is not None and journal.count("chat"):  # a run that has not paid for an answer yet binds nobody
+    paid = journal.count("chat") or journal.count("agent")
+    if before is not None and paid:  # a run that has not paid for an answer yet binds nobody
         changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
         changed += [
             f"{name}: {before.get(name)} -> {now[name]}"
@@ -234,6 +239,7 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) ->
 
 def _models(
     config: Config,
+    run_dir: RunDir,
     journal: Journal,
     budget: Budget,
     prices: PriceTable,
@@ -241,16 +247,25 @@ def _models(
     stack: AsyncExitStack,
     *,
     replay: bool,
-) -> tuple[Client, Client, tuple[dict[str, Any], ...]]:
+) -> tuple[Client | ExecAgent, Client | ExecAgent, tuple[dict[str, Any], ...]]:
     pool = LimiterPool(identical_failures=config.train.circuit_breaker)
     engines = EnginePool()
-    clients: list[Client] = []
+    clients: list[Client | ExecAgent] = []
     roles: list[dict[str, Any]] = []
     for role in ("target", "optimizer"):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
         if secret:
             emit.conceal([secret])
+        if agents.is_agent(settings):
+            chosen = agents.agent_settings(config, settings, agents.caller_environment(), run_dir.logs / "agents")
+            emit.conceal(chosen.secrets)
+            agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices,
+                              limits=EndpointLimits(width=config.env.workers))  # fmt: skip
+            stack.push_async_callback(agent.aclose)
+            clients.append(agent)
+            roles.append(agents.banner_row(chosen))
+            continue
         backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
         stack.push_async_callback(backend.aclose)
         if isinstance(backend, HoldsSecrets):
@@ -286,7 +301,7 @@ def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events,
     return values
 
 
-def _pricing(clients: dict[str, Client]) -> Any:
+def _pricing(clients: dict[str, Client | ExecAgent]) -> Any:
     def price(role: str, model: str, usage: Usage) -> float | None:
         del model
         row = clients[role].price
@@ -324,7 +339,7 @@ def leak_index(env: Env, splits: Splits) -> LeakIndex:
     return LeakIndex({**texts, "judge_text": judge_texts(env)})
 
 
-async def probe(client: Client) -> None:
+async def probe(client: Client | ExecAgent) -> None:
     """One small call, so that a bad key, a wrong URL or an unknown model is told before anything is spent."""
     request = ChatRequest(
         messages=(Message("user", "Reply with the single word: ready"),),
@@ -334,6 +349,9 @@ async def probe(client: Client) -> None:
         attempts=3,
     )
     try:
+        if isinstance(client, ExecAgent):
+            await client.probe()
+            return
         if client.journal.get(client.key(request)) is None and isinstance(client.backend, Embedded):
             # Fetching and loading the model take as long as they take; a call's deadline is for answers.
             await client.backend.start()

@@ -16,6 +16,7 @@ from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.agents import reading_notices
 from skillopt.engine.bill import write_logs
 from skillopt.engine.gating import count_gate, settle
 from skillopt.engine.measure import measure
@@ -224,6 +225,7 @@ def build_summary(
         "paired": comparison,
         "verdict": verdict_sentence(session, standing, comparison, why_not),
         "stopped": stopped,
+        "notices": [*session.notices, *reading_notices(session.journal)],
         "token_summary": {stage: _with_total(row) for stage, row in {**tally.stages, **totals.stages}.items()},
         "cost": {
             "usd": cost_of(session, tally.stages),
