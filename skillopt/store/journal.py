@@ -88,6 +88,7 @@ class Journal:
         database: Database,
         *,
         shared: Path | None,
+        share_back: bool,
         replay: bool,
         on_shared_problem: Callable[[str], None] | None,
     ) -> None:
@@ -101,8 +102,8 @@ class Journal:
         # What a replay wants to write stays in memory.
         self._overlay: dict[str, Row] = {}
         self._overlay_meta: dict[str, Any] = {}
-        self._background = BackgroundWriter(database.path, None if replay else shared)
-        self._shared = None if shared is None or replay else self._open_shared(shared)
+        self._background = BackgroundWriter(database.path, shared if share_back and not replay else None)
+        self._shared = None if shared is None or replay else self._open_shared(shared, read_only=not share_back)
 
     @classmethod
     def open(
@@ -110,13 +111,15 @@ class Journal:
         path: Path,
         *,
         shared: Path | None = None,
+        share_back: bool = True,
         replay: bool = False,
         on_shared_problem: Callable[[str], None] | None = None,
     ) -> Journal:
         """Open or create the file. Raises `JournalError` when it is foreign, damaged, newer or cannot be written.
 
         `shared` is the user's cache; trouble with it never fails a run, `on_shared_problem` hears of it once. In
-        `replay` it is not consulted.
+        `replay` it is not consulted. With `share_back=False` it is only read: the journal of a run whose answers are
+        used again by work that is no part of the run.
         """
         if not replay:
             try:
@@ -124,7 +127,7 @@ class Journal:
             except OSError as fault:
                 raise JournalError(f"journal {path}: {fault.strerror}", hint="choose another out_root") from fault
         database = Database(path, read_only=replay)
-        return cls(database, shared=shared, replay=replay, on_shared_problem=on_shared_problem)
+        return cls(database, shared=shared, share_back=share_back, replay=replay, on_shared_problem=on_shared_problem)
 
     @property
     def replay(self) -> bool:
@@ -312,10 +315,11 @@ class Journal:
             seq=seq,
         )
 
-    def _open_shared(self, path: Path) -> Database | None:
+    def _open_shared(self, path: Path, *, read_only: bool) -> Database | None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return Database(path, busy_timeout_s=_SHARED_READ_BUSY_S)
+            if not read_only:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            return Database(path, read_only=read_only, busy_timeout_s=_SHARED_READ_BUSY_S)
         except (JournalError, OSError) as fault:
             self._background.report(f"the shared journal is not used: {fault}")
             self._tell_problem()
