@@ -32,12 +32,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AnthropicSettings:
-    """One role's account. `temperature` and `reasoning_effort` hold where a request sets none."""
+    """One role's account. `reasoning_effort` holds where a request sets none."""
 
     model: str
     api_key: str = field(repr=False)
     base_url: str = URL
-    temperature: float | None = None
     reasoning_effort: str = ""
     max_tokens: int | None = None
     timeout_s: float = 300.0
@@ -47,7 +46,7 @@ class AnthropicSettings:
 
 
 def create(settings: Mapping[str, Any]) -> AnthropicBackend:
-    """Backend from a role's settings: model, base_url, api_key, temperature, reasoning_effort, max_tokens,
+    """Backend from a role's settings: model, base_url, api_key, reasoning_effort, max_tokens,
     timeout_seconds. Raises `ConfigError` without a key or without the SDK."""
     base_url = str(settings.get("base_url") or URL).rstrip("/").removesuffix("/v1")
     key = plain_key(settings)
@@ -63,7 +62,6 @@ def create(settings: Mapping[str, Any]) -> AnthropicBackend:
             model=str(settings.get("model") or MODEL),
             api_key=key,
             base_url=base_url,
-            temperature=settings.get("temperature"),
             reasoning_effort=str(settings.get("reasoning_effort") or ""),
             max_tokens=None if max_tokens is None else int(max_tokens),
             timeout_s=float(settings.get("timeout_seconds") or 300.0),
@@ -85,6 +83,7 @@ class AnthropicBackend:
     def __init__(self, settings: AnthropicSettings) -> None:
         self.settings = settings
         self.form = Form()
+        self._told = False
         self._client: AsyncAnthropic | None = None
 
     @property
@@ -113,7 +112,6 @@ class AnthropicBackend:
         return {
             "kind": "anthropic_api",
             "model": s.model,
-            "temperature": s.temperature,
             "reasoning_effort": s.reasoning_effort,
             "max_tokens": s.max_tokens,
         }
@@ -122,10 +120,12 @@ class AnthropicBackend:
         """Send the request; resend it in another form when a 400 says which parameter the model does not take."""
         s = self.settings
         request = encodable(request)
-        fixed = {"temperature": s.temperature, "effort": s.reasoning_effort or None}
+        if not self._told and (request.temperature is not None or request.top_p is not None):
+            self._told = True
+            _log.warning("%s: the Messages API takes no temperature and no top_p; they have no effect", self.model)
         for _ in range(_MOST_FORMS):
             form = self.form
-            body = form.body(request, model=self.model, fixed=fixed)
+            body = form.body(request, model=self.model, effort=s.reasoning_effort)
             if s.max_tokens is not None:
                 body["max_tokens"] = min(s.max_tokens, body["max_tokens"])
             try:

@@ -2,7 +2,7 @@
 
 System text stands apart, tool results are user blocks, empty text is not allowed anywhere. Cache marks stand behind the
 system text (tools and system are what calls share) and, in a conversation, behind its last block, so that the next turn
-reads what this one wrote. `seed` has no counterpart and is left out.
+reads what this one wrote. Sampling parameters have no counterpart in the API's present version and are left out.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ _FINISH: Mapping[str, Finish] = {
     "tool_use": "tool_calls",
 }
 _DATA_URL = re.compile(r"data:(?P<type>[\w/.+-]+);base64,(?P<data>.*)", re.DOTALL)
-Part = Literal["temperature", "top_p", "effort", "format", "tool_choice", "cache_control"]
+Part = Literal["effort", "format", "tool_choice", "cache_control"]
 _WORDS: Mapping[Part, tuple[str, ...]] = {
-    "temperature": ("temperature",),
-    "top_p": ("top_p",),
     "tool_choice": ("tool_choice",),
     "cache_control": ("cache_control",),
     "effort": ("effort", "output_config.effort"),
@@ -46,11 +44,13 @@ class Form:
 
     omitted: frozenset[Part] = frozenset()
 
-    def body(self, request: ChatRequest, *, model: str, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON body of an encodable request. `fixed` are values that it leaves unset."""
+    def body(self, request: ChatRequest, *, model: str, effort: str = "") -> dict[str, Any]:
+        """The JSON body of an encodable request. `effort` holds where the request sets none."""
         system, turns = _split(request.messages)
         body: dict[str, Any] = {"model": model, "max_tokens": request.max_completion_tokens}
-        self._add_options(body, request, fixed)
+        effort = request.reasoning_effort or effort
+        if effort and self.has("effort"):
+            body["output_config"] = {"effort": effort}
         if request.schema is not None and self.has("format"):
             output = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
             body["output_config"] = {**body.get("output_config", {}), **output}
@@ -65,26 +65,13 @@ class Form:
             self._mark(body["messages"][-1]["content"])
         if request.tools:
             body["tools"] = [_tool(as_mapping(tool.get("function"))) for tool in request.tools]
+            if request.tool_choice and self.has("tool_choice"):
+                body["tool_choice"] = _choice(request.tool_choice)
         return body
 
     def has(self, part: Part) -> bool:
         """True while the part may be sent."""
         return part not in self.omitted
-
-    def _add_options(self, body: dict[str, Any], request: ChatRequest, fixed: Mapping[str, Any]) -> None:
-        asked = {
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "effort": request.reasoning_effort or None,
-            "tool_choice": _choice(request.tool_choice) if request.tools else None,
-        }
-        for name, value in {**fixed, **{k: v for k, v in asked.items() if v is not None}}.items():
-            if value is None or not self.has(cast("Part", name)):
-                continue
-            if name == "effort":
-                body["output_config"] = {"effort": value}
-            else:
-                body[name] = value
 
     def _mark(self, blocks: list[dict[str, Any]]) -> None:
         if self.has("cache_control"):
@@ -100,8 +87,6 @@ class Form:
             "effort": "effort" in output,
             "format": "format" in output,
             "cache_control": "cache_control" in json.dumps(sent.get("system", "")) or "messages" in sent,
-            "temperature": "temperature" in sent,
-            "top_p": "top_p" in sent,
             "tool_choice": "tool_choice" in sent,
         }
         for part, there in present.items():
@@ -186,9 +171,9 @@ def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
     return tool
 
 
-def _choice(choice: str | Mapping[str, Any]) -> dict[str, Any] | None:
+def _choice(choice: str | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(choice, str):
-        return {"type": {"required": "any"}.get(choice, choice)} if choice else None
+        return {"type": {"required": "any"}.get(choice, choice)}
     return {"type": "tool", "name": as_mapping(choice.get("function")).get("name")}
 
 

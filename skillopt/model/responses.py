@@ -15,6 +15,8 @@ from skillopt.model.wire import as_mapping, parse_body, shortened, whole
 
 PATH = "/responses"
 _FAMILIES = ("gpt-5-codex", "gpt-5.1-codex", "gpt-5.2-codex", "gpt-5.3-codex", "codex-mini", "gpt-5.4-pro")
+_LEAST_CAP = 16
+"""The API refuses less."""
 _RENAMED = ("seed", "reasoning_effort", "tool_choice")
 
 
@@ -28,7 +30,7 @@ def body(request: ChatRequest, *, model: str, cap: int, options: Mapping[str, An
     out: dict[str, Any] = {
         "model": model,
         "input": [item for message in request.messages for item in _items(message)],
-        "max_output_tokens": cap,
+        "max_output_tokens": max(cap, _LEAST_CAP),
         "store": False,
         **{name: value for name, value in options.items() if name not in _RENAMED},
     }
