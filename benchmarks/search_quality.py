@@ -78,7 +78,7 @@ def one(arm: Arm, seed: int, changes: Mapping[str, Any]) -> Result:
     params = Params.of({**changes, "seed": seed})
     if arm.search == "gepa_like":
         return _peer(World(params), seed)
-    ended: Ended = run(params, {**arm.overrides, "train.seed": seed}, ration=CALLS - TEST_CALLS)
+    ended: Ended = run(params, {**arm.overrides, "train.seed": seed}, calls=CALLS)
     return Result(**{name: getattr(ended, name) for name in Result.__annotations__})
 
 

@@ -1,7 +1,8 @@
 """Whole training runs in the simulated world, in this process: data and configuration on disk, the real trainer.
 
-A run's target calls can be rationed: the call that would pass the ration ends the run in order, as a budget does, and
-the sealed test is still measured. So arms that spend their calls differently are compared at equal calls.
+A run's target calls can be capped by the engine's own budget, which then counts the target only: calls for the sealed
+test and for a last look are kept back, and the call that would pass the cap ends the run in order. So arms that spend
+their calls differently are compared at equal calls.
 """
 
 from __future__ import annotations
@@ -21,34 +22,21 @@ import yaml
 
 from benchmarks.world import Params, World
 from skillopt.config import Resolved, load_config
-from skillopt.core.errors import BudgetExceeded, ConfigError
+from skillopt.core.errors import ConfigError
 from skillopt.engine.assemble import open_session
+from skillopt.engine.budget import Budget
 from skillopt.engine.observers import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
-from skillopt.model.types import ChatRequest
 
 SIZES = {"train": 400, "val": 200, "test": 200}
+PROBES = 1
+"""Calls of the target before a run begins."""
 SCRIPT = '''"""Both models of a run in a simulated world."""
 from benchmarks.world import Params, World
-from benchmarks.world_runs import Ration
 
-respond = Ration(World(Params.of({params})), {ration})
+respond = World(Params.of({params})).respond
 '''
-
-
-class Ration:
-    """A world's `respond` that answers a limited number of target calls (None: all); the sealed test is free."""
-
-    def __init__(self, world: World, target_calls: int | None = None) -> None:
-        self._world, self._limit, self._answered = world, target_calls, 0
-
-    def __call__(self, request: ChatRequest) -> str | Exception:
-        if request.schema is None and request.stage not in ("test", "probe") and self._limit is not None:
-            if self._answered >= self._limit:
-                return BudgetExceeded("target calls", self._answered + 1, self._limit, "the benchmark's ration")
-            self._answered += 1
-        return self._world.respond(request)
 
 
 @dataclass(frozen=True)
@@ -75,7 +63,7 @@ class Ended:
     """Selection score of the best skill, as the run reports it."""
 
 
-def write_world(root: Path, params: Params, sizes: Mapping[str, int] = SIZES, *, ration: int | None = None) -> Path:
+def write_world(root: Path, params: Params, sizes: Mapping[str, int] = SIZES) -> Path:
     """Data, script and configuration of a world below `root`; returns the configuration file."""
     world, number = World(params), 0
     for split, count in sizes.items():
@@ -83,7 +71,7 @@ def write_world(root: Path, params: Params, sizes: Mapping[str, int] = SIZES, *,
         rows = [world.item(n) for n in range(number, number + count)]
         (root / "data" / split / "items.json").write_text(json.dumps(rows))
         number += count
-    (root / "world.py").write_text(SCRIPT.format(params=params.to_json(), ration=ration))
+    (root / "world.py").write_text(SCRIPT.format(params=params.to_json()))
     config = {
         "model": {"backend": "scripted", "scripted_script": str(root / "world.py")},
         "env": {
@@ -125,15 +113,20 @@ def run(
     overrides: Mapping[str, Any],
     *,
     sizes: Mapping[str, int] = SIZES,
-    ration: int | None = None,
+    calls: int | None = None,
     keep: Path | None = None,
     initial: str = "",
 ) -> Ended:
-    """Train once in a scratch directory (or below `keep`). Raises what the trainer raises, and for a broken run."""
+    """Train once in a scratch directory (or below `keep`) with at most `calls` target calls, the sealed test included.
+
+    Raises what the trainer raises, and for a broken run.
+    """
     root = keep or Path(tempfile.mkdtemp(prefix="world_", dir=scratch()))
     root.mkdir(parents=True, exist_ok=True)
     try:
-        config = write_world(root, params, sizes, ration=ration)
+        config = write_world(root, params, sizes)
+        if calls is not None:
+            overrides = {**overrides, "budget.max_calls": calls + PROBES}
         if initial:
             (root / "initial.md").write_text(initial)
             overrides = {**overrides, "env.skill_init": str(root / "initial.md")}
@@ -152,6 +145,7 @@ def scratch() -> str | None:
 
 async def _train(config: Resolved, out_root: Path) -> None:
     async with open_session(config, out_root=out_root, emit=Events()) as session:
+        session.optimizer.meter = Budget()  # without limits: the run's budget is for the target
         result = await train(session)
     if result.stopped_by == "fault":
         raise RuntimeError(f"the run broke off: {result.stopped}")

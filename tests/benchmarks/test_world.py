@@ -206,13 +206,13 @@ def test_every_stage_gets_a_reply_it_can_read(mode: str) -> None:
     assert {"analyst", "deep_probe", "deep_rollout"} <= stages
 
 
-def test_a_run_is_reproducible_rationed_and_reports_the_exact_truth() -> None:
-    sizes, ration = {"train": 24, "val": 30, "test": 10}, 150
+def test_a_run_is_reproducible_capped_and_reports_the_exact_truth() -> None:
+    sizes, calls = {"train": 24, "val": 30, "test": 10}, 190
     overrides = {"train.num_epochs": 3, "train.batch_size": 12, "evaluation.gate_early_stop": False}
-    one, two = (run(Params(seed=2), overrides, sizes=sizes, ration=ration) for _ in range(2))
+    one, two = (run(Params(seed=2), overrides, sizes=sizes, calls=calls) for _ in range(2))
     assert (one.skill, one.target_calls, one.optimizer_calls) == (two.skill, two.target_calls, two.optimizer_calls)
-    assert one.summary["stopped"]
-    assert ration < one.target_calls <= ration + 3 * sizes["test"]
+    assert one.summary["stopped"] and one.summary["test"]["hard"] is not None
+    assert calls - 3 * sizes["test"] < one.target_calls <= calls
     world = World(Params(seed=2))
     assert one.true == world.true_accuracy(world.codes_in(one.skill))
     assert one.accepted and one.true != world.true_accuracy(())
