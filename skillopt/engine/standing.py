@@ -59,8 +59,8 @@ class Measured:
 
     @property
     def score(self) -> Score | None:
-        """Hard and soft means with n and coverage."""
-        return compute_score(r.outcome for r in self.rollouts)
+        """Hard and soft means with n and coverage; None for a draft, which was not measured."""
+        return compute_score(r.outcome for r in self.rollouts) if self.rollouts else None
 
     def units(self, items: Sequence[Item], repeats: int) -> list[Unit]:
         """The gate's paired units, in file order; draw k of an item is the k-th that was made of it."""
