@@ -13,6 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
+from skillopt.cli.ablate import run_ablation
 from skillopt.cli.blame import blame
 from skillopt.cli.console import Screen, prepare_streams
 from skillopt.cli.diff import diff
@@ -32,7 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, command in (("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor)):
+for name, command in (
+    ("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor), ("ablate", run_ablation)
+):  # fmt: skip
     app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
 for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):
     app.command(name)(command)

@@ -131,8 +131,12 @@ async def open_session(
     need: Need = "train",
     replay: bool = False,
     allow_config_change: bool = False,
+    answers: Path | None = None,
 ) -> AsyncGenerator[Session]:
-    """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent."""
+    """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent.
+
+    `answers` is the journal of another run whose answers cost nothing here; it is only read.
+    """
     config = resolved.config
     env, splits = load_env(config)
     for text in agents.check_target(config):
@@ -155,7 +159,8 @@ async def open_session(
             emit("notice", text=f"warning: {warning}")
         journal = Journal.open(
             run_dir.journal,
-            shared=Path(config.model.shared_cache) if config.model.shared_cache else None,
+            shared=answers or (Path(config.model.shared_cache) if config.model.shared_cache else None),
+            share_back=answers is None,
             replay=replay,
             on_shared_problem=lambda text: emit("notice", text=text),
         )

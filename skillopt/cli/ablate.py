@@ -1,0 +1,176 @@
+"""`skillopt ablate`: what each edit of a run's skill is worth, and the skill without those that pay nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.blame import Json
+from skillopt.cli.console import Screen
+from skillopt.cli.live import Display
+from skillopt.cli.setup import Yes, resolve_arguments
+from skillopt.cli.wording import interval, number, plural, scored, thousands, usd
+from skillopt.config import Resolved
+from skillopt.core.errors import BudgetExceeded, DataError
+from skillopt.engine.ablate import parts
+from skillopt.engine.ablation import PRUNED, RESULT, Ablation, Wish, ablate, calls_needed, place_of
+from skillopt.engine.ablation_setup import check_same_run, run_money
+from skillopt.engine.assemble import open_session
+from skillopt.engine.evaluate import split_names
+from skillopt.engine.observers import Events
+from skillopt.engine.provenance import Traced
+from skillopt.engine.run_views import RunViews
+from skillopt.engine.rundir import JOURNAL
+from skillopt.engine.session import Session
+from skillopt.engine.skill_ref import explained, named_skill
+
+_SHOWN = 90
+_VERDICTS = {
+    "pays": "it pays",
+    "harms": "it harms",
+    "not shown": "not shown to do anything",
+    "not measured": "too few items for an interval",
+}
+
+
+def run_ablation(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="The run directory, or a step of it (<run>@3).", show_default=False)],
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Instead of <run>/config.yaml, when data or skill have moved.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option("--split", help="The items to measure on: selection, train, or test (which is then seen).")
+    ] = "selection",
+    prune: Annotated[
+        bool, typer.Option("--prune", help=f"Leave out what pays nothing, and write {PRUNED} if it is not worse.")
+    ] = False,
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Prune edits whose estimate is at most this.", min=-1, max=1)
+    ] = 0.0,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", help="The pruned skill must be shown not to lose this much.", min=0.001, max=0.9),
+    ] = 0.05,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what each edit is worth by leaving it out, on the same items; with --prune, drop what pays nothing.
+
+    What the run has paid for is free. Results go to <run>/ablation.
+    """
+    wanted = Asked(run, config, split, Wish("", prune, threshold, margin), yes, as_json)
+    faults.run(lambda: _ablate(wanted, context.args))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments."""
+
+    run: str
+    config: Path | None
+    split: str
+    wish: Wish
+    yes: bool
+    as_json: bool
+
+
+def _ablate(asked: Asked, leftovers: list[str]) -> int:
+    screen = Screen(sys.stderr) if asked.as_json else Screen()
+    names = split_names(asked.split)
+    if len(names) != 1:
+        raise DataError("an ablation is measured on one split", hint="choose selection, train or test with --split")
+    wish = Wish(names[0], asked.wish.prune, asked.wish.threshold, asked.wish.margin)
+    named = named_skill(asked.run)
+    traced, views = explained(named), named.views
+    assert views is not None  # explained raises for a skill without a run
+    resolved = resolve_arguments(asked.config or views.root / "config.yaml", leftovers)
+    check_same_run(resolved.config, views)
+    if not parts(traced):
+        screen.line("Nothing to leave out: no edit has lines in this skill.")
+        return faults.DONE
+    if wish.split == "test":
+        screen.line("note: this reads the sealed test split; what is chosen by it cannot be tested on it any more")
+    result = asyncio.run(_run(screen, asked, resolved, views, traced, wish))
+    if result is None:
+        screen.line("not started")
+        return faults.DONE
+    _show(screen, result, place_of(views.root))
+    if asked.as_json:
+        Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+    return faults.STOPPED if result.stop and not isinstance(result.stop, BudgetExceeded) else faults.DONE
+
+
+async def _run(
+    screen: Screen, asked: Asked, resolved: Resolved, views: RunViews, traced: Traced, wish: Wish
+) -> Ablation | None:
+    events = Events()
+    journal = views.root / JOURNAL
+    with Display(screen, workers=resolved.config.env.workers) as display:
+        async with open_session(
+            resolved,
+            out_root=place_of(views.root),
+            emit=events,
+            need="eval",
+            answers=journal if journal.is_file() else None,
+        ) as session:
+            if not _agreed(screen, asked, session, views, traced, wish):
+                return None
+            events.add(display)
+            return await ablate(session, traced, wish)
+
+
+def _agreed(screen: Screen, asked: Asked, session: Session, views: RunViews, traced: Traced, wish: Wish) -> bool:
+    """The plan; asks once, at a terminal, when it may cost money."""
+    texts, calls = calls_needed(session, traced, wish)
+    money = run_money(session, views, calls)
+    screen.line(
+        f"Plan: {plural(len(parts(traced)), 'edit')} left out in turn, {plural(texts, 'text')} on {wish.split} items: "
+        f"at most {thousands(calls)} calls, money at most {usd(money)}; what the run has paid for is free"
+    )
+    if asked.yes or not money:
+        return True
+    if not screen.live or not sys.stdin.isatty():
+        screen.line("note: there is no terminal to ask at, so it starts without asking")
+        return True
+    return typer.confirm(f"This may cost up to {usd(money)}. Start?", default=False)
+
+
+def _show(screen: Screen, result: Ablation, place: Path) -> None:
+    screen.line()
+    screen.line(f"Full skill: {scored(result.full)} on the {result.wish.split} split")
+    for part, effect in result.rows:
+        screen.line(f"{part.cause.label}: {' / '.join(line.strip() for line in part.lines)[:_SHOWN]}")
+        saved = f"{part.saved(result.skill)['tokens']} tokens"
+        if effect is None or effect.worth is None:
+            screen.line(f"  {saved}; not measured")
+        else:
+            screen.line(
+                f"  {saved}; worth {effect.worth:+.4f} {interval(effect.interval)}, {len(effect.won)} won, "
+                f"{len(effect.lost)} lost on {plural(effect.n, 'item')}: {_VERDICTS[effect.verdict]}"
+            )
+    if result.pruned is not None:
+        _show_pruned(screen, result, place)
+    if result.stop is not None:
+        screen.line(f"stopped: {result.stop}")
+    screen.line(f"Results: {place / RESULT}")
+
+
+def _show_pruned(screen: Screen, result: Ablation, place: Path) -> None:
+    pruned = result.pruned or {}
+    if pruned.get("difference"):
+        d = pruned["difference"]
+        screen.line(
+            f"Without {plural(len(pruned['left_out']), 'edit')} ({pruned['saved']['tokens']} tokens less): "
+            f"{number(pruned['pruned']['hard'])} against {number(pruned['full']['hard'])}, "
+            f"difference {d['worth']:+.4f} {interval(d['interval'])}"
+        )
+    kept = f"written to {place / PRUNED}" if pruned["accepted"] else "nothing was written"
+    screen.line(f"Pruning: {kept}: {pruned['reason']}")
