@@ -25,8 +25,8 @@ from .server import KEY, MODEL, Protocol
 class Case:
     """One backend: its entry point, the settings that a role would have, and the protocol of its provider.
 
-    `path` is what follows the server's root in the base URL. `native_schema`, `effort` and `temperature` say what the provider's
-    protocol has a field for; what it lacks must reach the model in another way, or not at all.
+    `path` is what follows the server's root in the base URL. `native_schema`, `effort` and `temperature` say what the
+    provider's protocol has a field for; what it lacks must reach the model in another way, or not at all.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Case:
         return create_backend(self.entry, given)
 
 
+CLAUDE = {"route": "api"}
 AZURE = {"auth_mode": "api_key", "api_version": "2024-12-01-preview"}
 
 CASES = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,7 +166,7 @@ class ProviderServer:
         return web.json_response(body, status=status, headers=headers or {})
 
 
-def only(value: Mapping[str, Any], allowed: set[str], where: str = "") -> None:
+def only(value: Mapping[str, Any], allowed: Collection[str], where: str = "") -> None:
     """Refuse a field that the protocol does not know."""
     for name in value:
         if name not in allowed:
