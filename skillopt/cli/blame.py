@@ -96,6 +96,10 @@ def _evidence(screen: Screen, traced: Traced, cause: Cause) -> None:
     screen.line(f"  views in    {cause.place}")
     for support in cause.support:
         screen.line(f"  drawn from  {_support(support)}")
+    if cause.alone is not None:
+        shared = int(cause.alone.get("edits") or 1)
+        how = "alone       " if shared == 1 else f"with {shared - 1} more "
+        screen.line(f"  {how}{trial_words(cause.alone)}")
     if cause.gate is not None:
         screen.line(f"  verdict     {gate_words(cause.gate)}")
     elif cause.kind != "initial":
@@ -141,6 +145,12 @@ def gate_words(gate: Gate) -> str:
     if gate.get("reason"):
         parts.append(str(gate["reason"]))
     return "; ".join(parts)
+
+
+def trial_words(trial: Mapping[str, Any]) -> str:
+    """A trial on training items in words."""
+    won, lost = _count(trial.get("wins") or ()), _count(trial.get("losses") or ())
+    return f"{won} won, {lost} lost on {trial.get('evaluated_n', trial.get('n'))} training items"
 
 
 def _count(units: int | Sequence[Any]) -> int:

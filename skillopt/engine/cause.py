@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from skillopt.core.edit import Edit
-from skillopt.engine.evidence import Gate, Support, edit_support, gate_of, pair_support, step_support
+from skillopt.engine.evidence import Gate, Support, edit_support, gate_of, pair_support, step_support, trial_alone
 from skillopt.engine.run_views import RunViews, as_mapping
 
 Kind = Literal["initial", "edit", "rewrite", "appendix_note", "slow_update", "meta_reflect", "unrecorded"]
@@ -27,6 +27,8 @@ class Cause:
     edit: Mapping[str, Any] = field(default_factory=dict[str, Any])
     support: tuple[Support, ...] = ()
     gate: Gate | None = None
+    alone: Mapping[str, Any] | None = None
+    """The edit's own trial on training items, where single edits got credit."""
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`."""
@@ -38,6 +40,7 @@ class Cause:
             "epoch": self.epoch,
             "edit": dict(self.edit) or None,
             "support": [s.to_json() for s in self.support],
+            "alone": dict(self.alone) if self.alone is not None else None,
             "gate": dict(self.gate) if self.gate is not None else None,
         }
 
@@ -58,6 +61,7 @@ def edit_cause(views: RunViews, record: Mapping[str, Any], number: int, edit: Ed
         edit={"index": number, **edit.to_json()},
         support=edit_support(views, step, edit),
         gate=gate_of(record),
+        alone=trial_alone(views, step, edit),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from skillopt.core.edit import Edit
 from skillopt.core.ngrams import words_of
-from skillopt.engine.run_views import Minibatch, RunViews
+from skillopt.engine.run_views import Minibatch, RunViews, as_list, as_mapping
 
 Gate = Mapping[str, Any]
 How = Literal["verbatim", "reworded", "merged", "pairs"]
@@ -63,6 +63,16 @@ def edit_support(views: RunViews, step: int, edit: Edit) -> tuple[Support, ...]:
         return _supports(views, alike, "reworded")
     kind = edit.source_type
     return _supports(views, [g for g in groups if g.edits and kind in (g.kind, "mixed")], "merged")
+
+
+def trial_alone(views: RunViews, step: int, edit: Edit) -> Mapping[str, Any] | None:
+    """What the edit did without the others of its step (`credit.json`); `edits` says how many shared the trial."""
+    for raw in as_list(views.mapping(f"{views.step_dir(step)}/credit.json").get("rows")):
+        row = as_mapping(raw)
+        edits = [as_mapping(e) for e in as_list(row.get("edits"))]
+        if row.get("trial") and any(_same(e, edit) for e in edits):
+            return {**as_mapping(row["trial"]), "edits": len(edits)}
+    return None
 
 
 def step_support(views: RunViews, step: int) -> tuple[Support, ...]:
