@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -58,10 +59,10 @@ class Outcome:
 class Bench:
     """One server, one zygote, one reference run; `trial` adds to `outcome`."""
 
-    def __init__(self, zygote: Zygote, server: LatencyServer, scratch: Path, *, seed: int) -> None:
+    def __init__(self, zygote: Zygote, server: LatencyServer, scratch: Path, *, seed: int, **changes: Any) -> None:
         self._zygote, self._server, self._scratch = zygote, server, scratch
         self._random = random.Random(seed)
-        self._config = write_config(scratch / "config.yaml", write_data(scratch / "data"), server.url)
+        self._config = write_config(scratch / "config.yaml", write_data(scratch / "data"), server.url, **changes)
         self.outcome = Outcome()
 
     async def reference(self) -> None:
@@ -134,12 +135,14 @@ class Bench:
         return sum(asked_key(h) in known for h in self._server.headers[start:])
 
 
-async def campaign(*, trials: int, kills: int, seed: int, own_hand_share: float, scratch: Path) -> Outcome:
-    """Run all trials one after the other."""
+async def campaign(
+    *, trials: int, kills: int, seed: int, own_hand_share: float, scratch: Path, **changes: Any
+) -> Outcome:
+    """Run all trials one after the other. `changes` are settings of the run, `section__key`."""
     server = LatencyServer(Behaviour(median_s=0.004), answer, keep_bodies=True)
     async with server:
         with Zygote(scratch) as zygote:
-            bench = Bench(zygote, server, scratch, seed=seed)
+            bench = Bench(zygote, server, scratch, seed=seed, **changes)
             await bench.reference()
             for n in range(trials):
                 await bench.trial(f"trial{n:03d}", kills=kills, own_hand=(n * own_hand_share) % 1 < own_hand_share)
