@@ -208,7 +208,7 @@ class ExecAgent:
                 f"{self._executable} --version ended with exit code {finished.exit_code}: {words}",
                 hint=self.settings.install_hint,
             )
-        return version_in(finished.stdout)
+        return version_in(finished.stdout.strip() or finished.stderr)
 
     def new_place(self) -> Path:
         """A directory of one try, outside every repository and readable by its owner only."""

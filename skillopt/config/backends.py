@@ -16,7 +16,7 @@ from skillopt.config.not_built import NOT_BUILT
 from skillopt.core.errors import ConfigError
 
 GROUP = "skillopt.backends"
-AGENTS = ("codex_exec", "claude_code_exec", "copilot_exec")
+AGENTS = ("codex_exec", "claude_code_exec", "copilot_exec", "opencode_exec", "qwen_exec", "gemini_exec", "pi_exec")
 """Agent CLIs: they solve a task in a workspace, so they are targets and nothing else."""
 
 _CHATS = ("openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "minimax_chat", "local", "scripted")

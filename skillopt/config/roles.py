@@ -235,6 +235,10 @@ _BUILDERS: Mapping[str, Callable[[RoleSettings, ModelSection], RoleSettings]] = 
     "codex_exec": _codex_exec,
     "claude_code_exec": _claude_code_exec,
     "copilot_exec": _agent,
+    "opencode_exec": _agent,
+    "qwen_exec": _agent,
+    "gemini_exec": _agent,
+    "pi_exec": _agent,
     "local": _local,
     "scripted": _scripted,
 }

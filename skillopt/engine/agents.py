@@ -18,7 +18,11 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.clis.claude_code import ClaudeCode, ClaudeCodeOptions
 from skillopt.clis.codex import Codex, CodexOptions
 from skillopt.clis.copilot import Copilot, CopilotOptions
+from skillopt.clis.gemini import Gemini
 from skillopt.clis.job import Cli, Endpoint
+from skillopt.clis.opencode import Opencode
+from skillopt.clis.pi import Pi
+from skillopt.clis.qwen import Qwen
 from skillopt.config import Config, RoleSettings, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.config.schema_model import ModelSection
@@ -150,4 +154,8 @@ _BUILDERS: Mapping[str, Callable[[ModelSection, RoleSettings], Cli]] = {
     "codex_exec": _codex,
     "claude_code_exec": _claude_code,
     "copilot_exec": _copilot,
+    "opencode_exec": lambda model, role: Opencode(),
+    "qwen_exec": lambda model, role: Qwen(),
+    "gemini_exec": lambda model, role: Gemini(),
+    "pi_exec": lambda model, role: Pi(),
 }

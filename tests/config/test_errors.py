@@ -165,9 +165,9 @@ def test_off_is_accepted_in_silence(load: Load) -> None:
 
 
 def test_settings_of_missing_mechanisms_are_told_in_one_line(load: Load) -> None:
-    resolved = load("optimizer: {slow_update_samples: 20}\nmodel: {codex_path: codex, sandbox: read-only}")
+    resolved = load("model: {cursor_exec_path: c, cursor_exec_sandbox: x}")
     assert resolved.notices == (
-        "no effect in this version: optimizer.slow_update_samples, model.codex_exec_path, model.codex_exec_sandbox",
+        "no effect in this version: model.cursor_exec_path, model.cursor_exec_sandbox",
     )
 
 

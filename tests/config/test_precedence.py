@@ -99,9 +99,8 @@ def test_backend_aliases(load: Load, alias: str, means: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "means"),
-    [("codex", "codex_exec"), ("cursor", "cursor_exec"), ("github_copilot", "copilot_chat"),
-     ("claude_code_exec", "claude_code_exec"), ("copilot_exec", "copilot_exec")],
-)  # fmt: skip
+    [("cursor", "cursor_exec"), ("github_copilot", "copilot_chat")],
+)
 def test_backends_to_come_are_named_and_refused(load: Load, name: str, means: str) -> None:
     with pytest.raises(ConfigError, match=f"backend={name} .*the backend {means} is not available in this version"):
         load(argv=["--backend", name])
@@ -110,7 +109,9 @@ def test_backends_to_come_are_named_and_refused(load: Load, name: str, means: st
 @pytest.mark.parametrize(
     ("alias", "optimizer", "target", "model"),
     [("qwen", "openai_chat", "qwen_chat", "Qwen/Qwen3.5-4B"), ("minimax", "openai_chat", "minimax_chat", "MiniMax-M3"),
-     ("claude", "claude_chat", "claude_chat", "claude-sonnet-4-6")],
+     ("claude", "claude_chat", "claude_chat", "claude-sonnet-4-6"),
+     ("claude_code_exec", "openai_chat", "claude_code_exec", "claude-sonnet-4-6"),
+     ("copilot_exec", "openai_chat", "copilot_exec", "")],
 )  # fmt: skip
 def test_shorthands_of_providers(load: Load, alias: str, optimizer: str, target: str, model: str) -> None:
     found = load("model: {target: gpt-5.5}", ["--backend", alias]).config.model
