@@ -135,6 +135,8 @@ def _credit_fields(work: StepWork) -> dict[str, Any]:
 def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
     """The history entry (artifacts §2). `standing` is what it is after the step was applied."""
     gated, proposal = work.gated, work.proposal
+    # By name: stages that run side by side are first heard of in any order.
+    tokens = dict(sorted(work.tally.stages.items()))
     measured = gated.measured if gated else None
     score = measured.score if measured else None
     verdict = gated.to_json() if gated else {"candidate_gate_score": None, "reason": work.skip_reason}
@@ -144,7 +146,7 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         "step_in_epoch": work.plan.step_in_epoch,
         "timing": None,
         "wall_time_s": None,
-        "tokens": work.tally.stages,
+        "tokens": tokens,
         **_rollout_fields(session, work),
         **_patch_fields(work),
         **_update_fields(session, work),
@@ -166,7 +168,7 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         **({"deep_reflect": [found.fields() for found in work.deep]} if work.deep else {}),
         "n_dropped_replies": work.tally.dropped,
         "n_reasks": work.tally.reasks,
-        "cost": cost_of(session, work.tally.stages),
+        "cost": cost_of(session, tokens),
     }
     return record
 
