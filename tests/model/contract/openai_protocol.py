@@ -9,8 +9,26 @@ from aiohttp import web
 
 from .server import KEY, MODEL, Protocol, Refused, Say, Seen, only
 
-_BODY = frozenset({"model", "messages", "max_completion_tokens", "max_tokens", "temperature", "top_p", "seed", "reasoning_effort",
-         "response_format", "tools", "tool_choice", "stream", "n", "stop", "store", "user"})  # fmt: skip
+_BODY = frozenset(
+    [
+        "model",
+        "messages",
+        "max_completion_tokens",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "seed",
+        "reasoning_effort",
+        "response_format",
+        "tools",
+        "tool_choice",
+        "stream",
+        "n",
+        "stop",
+        "store",
+        "user",
+    ]
+)
 
 
 class ChatProtocol(Protocol):
@@ -166,8 +184,20 @@ class VllmProtocol(ChatProtocol):
 class MinimaxProtocol(ChatProtocol):
     """MiniMax: no schema, no seed, no effort; thinking is a field of its own."""
 
-    allowed = frozenset({"model", "messages", "max_completion_tokens", "temperature", "top_p", "stream", "tools", "tool_choice",
-               "thinking", "reasoning_split"})  # fmt: skip
+    allowed = frozenset(
+        [
+            "model",
+            "messages",
+            "max_completion_tokens",
+            "temperature",
+            "top_p",
+            "stream",
+            "tools",
+            "tool_choice",
+            "thinking",
+            "reasoning_split",
+        ]
+    )
 
     def check_fields(self, body: Any) -> None:
         super().check_fields(body)
@@ -189,8 +219,21 @@ class ResponsesProtocol(ChatProtocol):
     """The Responses API: typed items in place of messages."""
 
     path = "/v1/responses"
-    allowed = frozenset({"model", "input", "instructions", "max_output_tokens", "store", "temperature", "top_p", "reasoning",
-               "text", "tools", "tool_choice"})  # fmt: skip
+    allowed = frozenset(
+        [
+            "model",
+            "input",
+            "instructions",
+            "max_output_tokens",
+            "store",
+            "temperature",
+            "top_p",
+            "reasoning",
+            "text",
+            "tools",
+            "tool_choice",
+        ]
+    )
 
     def accept(self, request: web.Request, body: Any) -> Seen:
         self.check_place(request)
