@@ -112,13 +112,10 @@ def _adopted(session: Session, work: StepWork, result: Rewrite) -> tuple[Skill, 
     if skill is None:
         return work.skill, replace(result, lost="the rewritten skill has no text"), []
     leaks = session.leaks.find(skill.text, allowed=_known(session, work)) if _checks(session) else []
-    if leaks:
-        # The text is left out of every file: it may hold sealed text.
-        vetoed = replace(result, text="", lost=f"vetoed: the rewritten skill {leaks[0]}")
-        return work.skill, vetoed, [LeakedEdit(0, Edit("whole document"), tuple(leaks))]
-    found = faults(session.config.optimizer, work.skill, skill)
+    found = leaks or faults(session.config.optimizer, work.skill, skill)
     if found:
-        vetoed = replace(result, text="", lost=f"vetoed: the rewritten skill {found[0]}")
+        # Text and summary are left out of the result file: they may hold sealed text, or a secret.
+        vetoed = Rewrite(lost=f"vetoed: the rewritten skill {found[0]}")
         return work.skill, vetoed, [LeakedEdit(0, Edit("whole document"), tuple(found))]
     return skill, result, []
 

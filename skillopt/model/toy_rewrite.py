@@ -49,7 +49,11 @@ def payload(edits: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], promp
     if "skill_candidates" in wanted:
         if not contents:
             return {"skill_candidates": []}
-        document = {"title": contents[0].split(":")[0], "change_summary": contents, "new_skill": _grown(prompt, contents)}
+        document = {
+            "title": contents[0].split(":")[0],
+            "change_summary": contents,
+            "new_skill": _grown(prompt, contents),
+        }
         return {"skill_candidates": [document]}
     return {"edits": list(edits)}
 
