@@ -14,6 +14,7 @@ _TITLES = {
     "baseline": "Baseline",
     "rollout": "Rollout",
     "reflect": "Reflect",
+    "deep_rollout": "Readouts",
     "aggregate": "Aggregate",
     "select": "Select",
     "race": "Race",

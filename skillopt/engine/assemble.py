@@ -6,6 +6,7 @@ Nothing is spent before everything that can be checked for free has been checked
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
@@ -25,12 +26,13 @@ from skillopt.engine import agents
 from skillopt.engine.appendix import with_block
 from skillopt.engine.batches import steps_per_epoch
 from skillopt.engine.budget import Budget, Limits, Spend
-from skillopt.engine.combinations import refuse_combinations, without_effect
+from skillopt.engine.combinations import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.observers import Events, event_log
 from skillopt.engine.rundir import RunDir
+from skillopt.engine.secrets import certain, known_secrets
 from skillopt.engine.session import Session, reminders
 from skillopt.engine.timing import Timings
-from skillopt.envs.base import Env, Splits
+from skillopt.envs.base import Env, Splits, hidden_reference
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
 from skillopt.model.client import Client
@@ -173,13 +175,17 @@ async def open_session(
         budget = _budget(config, journal, timings, emit)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
+        refuse_target(config, target)
         _write_config(run_dir, config, splits)
+        looped = agents.with_tools(config, target, journal, agents.caller_environment())
+        if looped is not None:
+            stack.push_async_callback(looped.aclose)
         session = Session(
             config=config,
             env=env,
             splits=splits,
             initial=initial,
-            target=target,
+            target=looped or target,
             optimizer=optimizer,
             journal=journal,
             budget=budget,
@@ -257,11 +263,11 @@ def _models(
     engines = EnginePool()
     clients: list[Client | ExecAgent] = []
     roles: list[dict[str, Any]] = []
+    secrets = known_secrets(config.model, os.environ)
+    emit.conceal(secrets)
     for role in ("target", "optimizer"):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
-        if secret:
-            emit.conceal([secret])
         if agents.is_agent(settings):
             chosen = agents.agent_settings(config, settings, agents.caller_environment(), run_dir.logs / "agents")
             emit.conceal(chosen.secrets)
@@ -273,8 +279,8 @@ def _models(
             continue
         backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
         stack.push_async_callback(backend.aclose)
-        if isinstance(backend, HoldsSecrets):
-            emit.conceal(backend.secrets)
+        own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
+        emit.conceal(own)
         width = config.env.workers if role == "target" else config.gradient.analyst_workers
         if isinstance(backend, Embedded):
             width = backend.width
@@ -288,6 +294,7 @@ def _models(
             limits=EndpointLimits(width=width),
             reasoning_effort=settings.reasoning_effort,
             notify=lambda text: emit("notice", text=text),
+            secrets=certain((*secrets, *own)),
         )
         clients.append(client)
         roles.append(
@@ -339,7 +346,8 @@ def leak_index(env: Env, splits: Splits) -> LeakIndex:
     texts: dict[str, list[str]] = {}
     for name in ("train", "selection", "test"):
         items = splits.named(name)
-        texts[f"{name}_item"] = [env.task_text(item) for item in items]
+        shown = [text for item in items for text in (env.task_text(item), hidden_reference(env, item))]
+        texts[f"{name}_item"] = [text for text in shown if text]
         texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
     return LeakIndex({**texts, "judge_text": judge_texts(env)})
 

@@ -43,6 +43,16 @@ def refuse_combinations(config: Config, env: Env) -> None:
         )
 
 
+def refuse_target(config: Config, target: object) -> None:
+    """Raises `ConfigError` where the target cannot be asked what it was deciding on; it says so with an attribute
+    `takes_readout = False`."""
+    if config.gradient.use_deep_reflect and not getattr(target, "takes_readout", True):
+        raise ConfigError(
+            f"gradient.use_deep_reflect: the target ({config.model.target_backend}) cannot be asked for a readout",
+            hint="choose another target backend, or switch it off",
+        )
+
+
 def without_effect(config: Config) -> list[str]:
     """Settings that this combination leaves without effect, one notice each."""
     optimizer = config.optimizer

@@ -77,7 +77,9 @@ async def deep_reflect(
         return _warned(session, step, found, lost)
     asking = replace(session, env=WithReadout(session.env, probe.instruction))
     items = [r.item for r in chosen]
+    session.emit("stage.start", stage=STAGE, step=step, total=len(items))
     again = await measure(asking, skill, items, stage=STAGE, step=step, priority=ctx.priority)
+    session.emit("stage.end", stage=STAGE, step=step)
     count_rollouts(ctx.tally, STAGE, again)
     found = replace(found, probe=probe, rollouts=tuple(again))
     if all(r.scored is None for r in again):

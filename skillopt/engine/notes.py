@@ -50,6 +50,12 @@ class Flush:
         return self.gated is not None and self.gated.kept
 
     @property
+    def refused(self) -> tuple[str, ...]:
+        """The notes that the gate refused in this step."""
+        last = self.candidate.hash if self.candidate else None
+        return tuple(p.note for p in self.pending if p.refused and p.refused == last)
+
+    @property
     def added(self) -> int:
         """Notes in the appendix that were not there before."""
         return len(new_notes(self.before, self.after))

@@ -261,6 +261,8 @@ async def conclude(
         standing.buffer.append(digest)
     try:
         await flush(session, standing, work)
+        if digest is not None and work.flush is not None and work.flush.refused:
+            digest["rejected_notes"] = list(work.flush.refused)
     finally:
         enter(session, standing, work, digest, total, length, views)
 

@@ -59,7 +59,10 @@ def entry(
     items: Sequence[Payload],
     unmatched: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The entry after a gated step; it is also `trajectory_digest.json`. `verdict` is the gate's, as recorded."""
+    """The entry after a gated step; it is also `trajectory_digest.json`. `verdict` is the gate's, as recorded.
+
+    Reminders that the gate refused afterwards are added to it as `rejected_notes`.
+    """
     row: dict[str, Any] = {
         "step": step,
         "action": verdict["action"],
@@ -101,6 +104,7 @@ def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
             lines += [f"  - {_rejected(row)}" for row in item["rejected_edits"]]
         for row in item.get("unmatched_edits", ()):
             lines.append(f"- not applied ({row['status']}): anchor «{cut(row['target'], 120)}»; {row.get('note', '')}")
+        lines += [f"- reminder not kept: {cut(note, 160)}" for note in item.get("rejected_notes", ())]
         blocks.append("\n".join(lines))
         if sum(map(len, blocks)) > limit:
             blocks[-1] = cut(blocks[-1], max(120, limit - sum(map(len, blocks[:-1]))))

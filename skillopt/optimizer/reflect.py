@@ -212,6 +212,7 @@ def _compact_prompts(shown: Shown, env: Env, ctx: StageContext, repeat: int) -> 
         wrong=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in wrong],
         right=[contrast(r, env.task_text(r.item), env.golds(r.item)) for r in shown.right],
         facts=facts,
+        protected=bool(shown.skill.protected),
     )
     return system, ctx.prompts.render("analyst_compact_user", angle=questions[repeat % len(questions)])
 
