@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from skillopt.core.lint.finding import Document, Finding
-from skillopt.core.redact import secret_spans
+from skillopt.core.redact import redact_reply, secret_spans
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -43,11 +43,13 @@ def safety_rules(document: Document) -> Iterator[Finding]:
     for start, end in secret_spans(text):
         if _PLACEHOLDER.search(text[start:end]):
             continue
+        around = text[text.rfind("\n", 0, start) + 1 : end]
+        certain = redact_reply(around) != around
         yield Finding(
-            "secret",
-            "error",
+            "secret" if certain else "secret.likely",
+            "error" if certain else "warning",
             _line(text, start),
-            "a value that looks like a key or a password",
+            "a key or a password" if certain else "a value that may be a key or a password",
             "remove it, and revoke it if it was real",
             text[start:end],
         )
