@@ -170,21 +170,23 @@ def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int)
     per_sample = math.ceil(groups.high / samples) + deep_groups
     proposals = int(groups.high) if compact else samples
     merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
+    # Single items of the first proposal may race too, but not parts of a document.
+    runners = max(proposals, config.evaluation.gate_candidates) if mode.budgeted else proposals
     # A race may join two winners: once more a rewrite, or a merge of two documents.
-    joined = 1 if proposals > 1 else 0
+    joined = 1 if runners > 1 else 0
     merges += 0 if mode.budgeted else joined
     budgeted = mode.budgeted and optimizer.lr_control_mode != "none"
     decisions = 1 if budgeted and optimizer.lr_control_mode == "autonomous" else 0
-    rewrites = proposals + joined if mode is REWRITE else 0
+    rewrites = runners + joined if mode is REWRITE else 0
     stages = [
         StageCalls("optimizer", "merge", "step", Range(0, merges * steps)),
         StageCalls("optimizer", "lr_autonomous", "step", Range(0, decisions * steps)),
         StageCalls("optimizer", "ranking", "step", Range(0, proposals * steps if budgeted else 0)),
         StageCalls("optimizer", "rewrite", "step", Range(0, rewrites * steps)),
     ]
-    if proposals > 1:
+    if runners > 1:
         # Every proposal, and once more the joined winner.
-        stages.append(StageCalls("target", "race", "step", Range(0, (proposals + 1) * optimizer.race_items * steps)))
+        stages.append(StageCalls("target", "race", "step", Range(0, (runners + 1) * optimizer.race_items * steps)))
     return stages
 
 

@@ -175,8 +175,10 @@ def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str,
 
     A third of the replies with notes holds no edit.
     """
+    patch: dict[str, Any] = reply.get("patch") or {}
+    items = next((key for key in ("edits", "revise_suggestions") if key in patch), "")
     if "labels" in properties:
-        reply["labels"] = ["DISCOVERY"] * len(reply["patch"]["edits"])
+        reply["labels"] = ["DISCOVERY"] * len(patch[items])
     if "appendix_notes" not in properties:
         return reply
     for entry in reply.get("failure_summary") or ():
@@ -191,7 +193,7 @@ def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str,
     elif chance < 0.8:
         reply["appendix_notes"] = [f"When unsure, AVOID {generator.randrange(KINDS)}."]
     if reply["appendix_notes"] and generator.random() < 1 / 3:
-        reply["patch"]["edits"] = []
+        patch[items] = []
     return reply
 
 
