@@ -141,7 +141,7 @@ async def test_a_truncated_optimizer_reply_is_never_adopted(rig: Rig) -> None:
     def cut(body: Mapping[str, Any]) -> tuple[str, Any]:
         text, usage = answer(body)
         name = ((body.get("response_format") or {}).get("json_schema") or {}).get("name", "")
-        if name.startswith("analyst") or "failure_summary" in text:
+        if name:  # every optimizer stage asks for a schema
             raise web.HTTPOk(
                 content_type="application/json",
                 text=json.dumps(
