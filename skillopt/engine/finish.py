@@ -23,6 +23,7 @@ from skillopt.engine.measure import measure
 from skillopt.engine.paired import last_look
 from skillopt.engine.records import TARGET_STAGES, cost_of
 from skillopt.engine.report import render_report
+from skillopt.engine.report_epochs import epoch_ends
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
 from skillopt.engine.summary import paired, split_summary, task_table, verdict_sentence
@@ -217,6 +218,7 @@ def build_summary(
         "planned_steps": total_steps,
         **_verdict_counts(standing.history),
         "epoch_stats": _epochs(standing.history, standing.memory.results),
+        "epoch_ends": epoch_ends(standing.memory.results),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
         "test": scores["test_eval"],

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillopt.engine.report_epochs import dropped_at_ends, epochs_section, kept_at_an_end
 from skillopt.engine.report_reflection import kept_something, notes_section, reflection_remarks
 
 Record = Mapping[str, Any]
@@ -36,6 +37,7 @@ def render_report(
         _task_types(summary),
         _steps(history),
         _edits(history, initial_text, best_text),
+        epochs_section(summary),
         notes_section(history),
         _leaks(history, leaks),
         _cost(summary),
@@ -62,7 +64,7 @@ def headline(summary: Record, initial_text: str, best_text: str) -> str:
 
 def why_nothing(summary: Record, history: Sequence[Record]) -> str:
     """Why no candidate was kept, or a blank text when one was."""
-    if any(map(kept_something, history)):
+    if any(map(kept_something, history)) or kept_at_an_end(summary):
         return ""
     if not history:
         return str(summary.get("stopped") or "no step was finished")
@@ -91,7 +93,7 @@ def alarms(summary: Record, history: Sequence[Record]) -> list[str]:
     measured = [r["candidate_gate_score"] for r in history if r.get("candidate_gate_score") is not None]
     if len(measured) > 1 and not any(measured) and (summary.get("baseline_selection_hard") or 0) > 0:
         found.append(f"all {len(measured)} measured candidates scored 0 while the initial skill did not: look at one")
-    dropped = sum(int(r.get("n_dropped_replies") or 0) for r in history)
+    dropped = sum(int(r.get("n_dropped_replies") or 0) for r in history) + dropped_at_ends(summary)
     if dropped:
         found.append(f"{dropped} optimizer replies could not be used (after one re-ask each)")
     reports: list[Record] = [r["edit_apply_summary"] for r in history if r.get("edit_apply_summary")]
