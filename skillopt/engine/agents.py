@@ -15,6 +15,7 @@ from typing import Any
 import platformdirs
 
 from skillopt.agents.settings import AgentSettings
+from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
 from skillopt.clis.claude_code import ClaudeCode, ClaudeCodeOptions
 from skillopt.clis.codex import Codex, CodexOptions
 from skillopt.clis.copilot import Copilot, CopilotOptions
@@ -27,6 +28,7 @@ from skillopt.config import Config, RoleSettings, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.config.schema_model import ModelSection
 from skillopt.core.errors import ConfigError
+from skillopt.model.types import ChatModel
 from skillopt.store.journal import Journal
 
 NEVER_READ = (
@@ -86,16 +88,21 @@ def banner_row(settings: AgentSettings) -> dict[str, Any]:
 def check_target(config: Config) -> list[str]:
     """Notices about a target that is an agent. Raises `ConfigError` for settings that an agent cannot honour."""
     role = role_settings(config.model, "target")
+    if config.model.target_agent == "tool_loop" and not is_agent(role):
+        _refuse(config, "the tool loop")
+        return ["the tool loop runs the target's commands on this machine, as you, without a sandbox"]
     if not is_agent(role):
         return []
-    _refuse(config, role)
+    if config.model.target_agent == "tool_loop":
+        raise ConfigError(f"model.target_agent=tool_loop: {role.backend} is an agent already", hint="leave it at chat")
+    _refuse(config, role.backend)
     return list(_without_effect(config, role))
 
 
-def _refuse(config: Config, role: RoleSettings) -> None:
+def _refuse(config: Config, who: str) -> None:
     if config.env.max_turns > 1:
         raise ConfigError(
-            f"env.max_turns={config.env.max_turns}: {role.backend} solves an item in one go",
+            f"env.max_turns={config.env.max_turns}: {who} solves an item in one go",
             hint="set env.max_turns=1; the agent's own turns are not limited by it",
         )
 
@@ -106,6 +113,20 @@ def _without_effect(config: Config, role: RoleSettings) -> Iterator[str]:
     default = type(config.env).model_fields["max_completion_tokens"].default
     if config.env.max_completion_tokens != default:
         yield f"env.max_completion_tokens has no effect on {role.backend}: the agent sets its own"
+
+
+def with_tools(config: Config, chat: ChatModel, journal: Journal, environ: Mapping[str, str]) -> ToolLoopAgent | None:
+    """The tool loop around a chat target where the configuration asks for it, else None."""
+    model = config.model
+    if model.target_agent != "tool_loop" or model.target_backend in AGENTS:
+        return None
+    settings = ToolLoopSettings(
+        environ=environ,
+        delivery=model.exec_skill_delivery,
+        max_turns=model.tool_loop_max_turns,
+        command_seconds=model.tool_loop_command_seconds,
+    )
+    return ToolLoopAgent(chat, settings, journal=journal)
 
 
 def reading_notices(journal: Journal) -> list[str]:
