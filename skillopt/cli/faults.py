@@ -7,6 +7,7 @@ correct, 130 interrupted. A traceback is shown for our own faults only.
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import typer
 
 from skillopt.cli.console import Screen, silence
 from skillopt.core.errors import ModelError, SkillOptError, StopRun
-from skillopt.core.redact import redact
+from skillopt.core.redact import environment_secrets, redact
 
 _MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
 """Faults of the user's disk or permissions: one line, no traceback."""
@@ -25,7 +26,7 @@ DONE, STOPPED, USER, INTERRUPTED = 0, 1, 2, 130
 
 def one_line(error: BaseException) -> str:
     """Message and hint on one line, secrets masked."""
-    return redact(" ".join(str(error).split()), ())
+    return redact(" ".join(str(error).split()), environment_secrets(os.environ))
 
 
 def report(error: BaseException) -> int:

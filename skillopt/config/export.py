@@ -17,6 +17,7 @@ from skillopt.config.resolve import Resolved
 from skillopt.config.schema import Config
 from skillopt.config.table import declared_specs, shared_specs
 from skillopt.config.values import shown
+from skillopt.core.redact import redact_reply
 
 
 class Row(NamedTuple):
@@ -80,13 +81,16 @@ def render_dry_run(resolved: Resolved) -> str:
 
 
 def _public(value: Any) -> Any:
-    """The value without user names and passwords in URLs, at any depth."""
+    """The value without user names and passwords in URLs and without keys that stand where none belongs, at any
+    depth."""
     if isinstance(value, str) and "://" in value and "@" in value:
         try:
             parts = urlsplit(value)
         except ValueError:
             return value
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return redact_reply(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
+    if isinstance(value, str):
+        return redact_reply(value)
     if isinstance(value, Mapping):
         return {str(key): _public(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):

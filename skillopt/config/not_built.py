@@ -73,9 +73,10 @@ def _load() -> NotBuilt:
         section = row.path.split(".")[0]
         for name in row.names:
             keys[name] = keys[f"{section}.{name}"] = row
+    values: dict[str, list[str]] = raw["values"] or {}
     return NotBuilt(
         keys=keys,
-        values={key: tuple(values) for key, values in (raw["values"] or {}).items()},
+        values={key: tuple(names) for key, names in values.items()},
         backends=tuple(raw["backends"]),
         environments=tuple(raw["environments"]),
     )

@@ -6,6 +6,7 @@ A check never raises: what it finds is its result, so that one broken part does 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
 import time
@@ -16,7 +17,7 @@ from typing import Literal
 
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
 from skillopt.core.errors import SkillOptError
-from skillopt.core.redact import redact
+from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.assemble import load_env, load_initial
 from skillopt.model.catalogue import load_catalogue
 from skillopt.model.engine import EnginePool
@@ -128,7 +129,8 @@ async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
             await backend.aclose()
     except SkillOptError as error:
         failed = _failed("", error)
-        return Check("", "failed", redact(f"{who}: {failed.found}", [secret]), failed.fix or "check model.*")
+        known = (secret, *environment_secrets(os.environ))
+        return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or "check model.*")
     return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
 
 

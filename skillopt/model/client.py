@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict, replace
 from typing import Any, Protocol, runtime_checkable
 
-from skillopt.core.errors import DeadlineExceeded, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, ModelError, TransientModelError
 from skillopt.core.hashing import digest
+from skillopt.core.redact import redact, redact_reply
 from skillopt.model.limiter import Place
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
@@ -80,6 +81,7 @@ class Client:
         backoff: Backoff | None = None,
         reasoning_effort: str = "",
         notify: Callable[[str], None] | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         self.role: Role = role
         self.backend = backend
@@ -89,6 +91,7 @@ class Client:
         self.breaker = pool.breaker(backend.endpoint)
         self.backoff = backoff or Backoff()
         self._pool, self._notify = pool, notify
+        self._secrets = tuple(secrets)
         self.reasoning_effort = reasoning_effort
         self._identity = dict(backend.identity())
         self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
@@ -118,6 +121,16 @@ class Client:
         for topic, text in symptoms(request, reply):
             if self._notify is not None and self._pool.first(self.backend.endpoint, topic):
                 self._notify(f"warning: {self.model} at {self.backend.endpoint} {text}")
+
+    def clean(self, reply: ChatReply) -> ChatReply:
+        """The reply without keys. This is what is stored and handed on, so a replay hands on the same."""
+        calls = tuple(replace(c, arguments=redact_reply(c.arguments, self._secrets)) for c in reply.tool_calls)
+        return replace(reply, text=redact_reply(reply.text, self._secrets), tool_calls=calls)
+
+    def cleaned(self, error: ModelError) -> None:
+        """Take keys out of an error's words, whichever server spoke them."""
+        error.message = redact(error.message, self._secrets)
+        error.args = (error.message,)
 
     async def aclose(self) -> None:
         """Close the backend."""
@@ -218,9 +231,11 @@ class _Call:
         # A reply that is asked again is another purchase, so it needs another name.
         sent = replace(request, max_completion_tokens=self._cap, idempotency_key=f"{self._key}-{billed}")
         try:
-            reply = await self._deadline.run(client.backend.complete(sent))
-        except BaseException:
+            reply = client.clean(await self._deadline.run(client.backend.complete(sent)))
+        except BaseException as error:
             client.meter.release(ticket)
+            if isinstance(error, ModelError):
+                client.cleaned(error)
             raise
         usd = client.price.usd(reply.usage) if client.price is not None else None
         client.meter.settle(ticket, usage=reply.usage, usd=usd)
