@@ -19,13 +19,7 @@ from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
 from skillopt.engine.evidence import Gate, gate_of
-from skillopt.engine.run_views import RunViews, as_list, as_mapping
-
-PREVIEW = 200
-"""Characters of target and content that `edit_apply_report.json` holds."""
-
-Numbered = tuple[int, Edit]
-"""An applied edit with its number in the report, from 1."""
+from skillopt.engine.run_views import Numbered, RunViews, applied_edits, as_mapping, edits_in
 
 
 @dataclass(frozen=True)
@@ -125,21 +119,32 @@ class Lineage:
         """The last look of a finished run at a draft that nothing had proven."""
         self._judged("the last look of the run", as_mapping(self.views.mapping("summary.json").get("last_look")))
 
+    def after(self, record: Mapping[str, Any], text: Skill) -> None:
+        """The current skill after a step. A draft may have been given up, or have lost edits again (`engine.prune`):
+        what they had replaced comes back with the origin it had."""
+        name = f"end of step {record['step']}"
+        back = next((version for version in reversed(self.versions) if version.skill == text), None)
+        if back is None:
+            present = {line.id for line in self.last.lines}
+            removed = [line for hunks in self.hunks.values() for hunk in hunks for line in hunk.removed]
+            gone = {line.id: line for line in removed if line.id not in present}
+            self.rest(name, record, text, gone=list(gone.values())[::-1])
+        elif back.skill != self.last.skill:
+            self.versions.append(Version(name, text, back.lines))
+            self._drafts.clear()
+
     def rest(
         self,
         name: str,
         record: Mapping[str, Any],
         text: Skill,
         edits: Sequence[tuple[Edit, Cause]] = (),
+        *,
+        gone: Sequence[Line] = (),
     ) -> None:
         """Whatever else makes the last text into `text`: a line belongs to the edit whose content holds it, else to the
         owner of the place where it stands."""
         if text == self.last.skill:
-            return
-        back = next((version for version in reversed(self.versions) if version.skill == text), None)
-        if back is not None:  # a draft was given up
-            self.versions.append(Version(name, text, back.lines))
-            self._drafts.clear()
             return
         places = list(_places(text, rewritten=self._rewritten(record)))
         owners: dict[Kind, Cause] = {}
@@ -152,7 +157,7 @@ class Lineage:
             self.causes.setdefault(cause.name, cause)
             return cause.name
 
-        self._advance(name, text, origin)
+        self._advance(name, text, origin, gone)
 
     def _judged(self, label: str, result: Mapping[str, Any]) -> None:
         """Remember what a gate said of the causes since the last one: they are drafts, or it proves them and all drafts
@@ -205,10 +210,10 @@ class Lineage:
         self.causes[cause.name] = cause
         self._advance(cause.name, text, _always(cause.name))
 
-    def _advance(self, name: str, text: Skill, origin: OriginOf) -> None:
+    def _advance(self, name: str, text: Skill, origin: OriginOf, gone: Sequence[Line] = ()) -> None:
         """One more text. A version of the same name (edits, then notes of one step) is replaced by it."""
-        known = {line.id for line in self.last.lines}
-        lines, hunks = carry(self.last.lines, text.text, origin, self.ids)
+        known = {line.id for line in (*self.last.lines, *gone)}
+        lines, hunks = carry(self.last.lines, text.text, origin, self.ids, gone=gone)
         owners = {line.id: line.origin for line in lines if line.id not in known}
         for hunk in hunks:
             for owner in dict.fromkeys(owners[i] for i in hunk.added if i in owners):
@@ -226,32 +231,6 @@ def kept(result: Mapping[str, Any]) -> bool:
 def proven(result: Mapping[str, Any]) -> bool:
     """Whether a gate accepted its candidate."""
     return result.get("action") in ("accept", "accept_new_best", "force_accept")
-
-
-def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The edits of a patch, bare or under `patch`."""
-    raw = patch.get("edits") or as_mapping(patch.get("patch")).get("edits")
-    return [as_mapping(edit) for edit in as_list(raw)]
-
-
-def applied_edits(report: Sequence[Mapping[str, Any]], pool: Sequence[Mapping[str, Any]]) -> list[Numbered]:
-    """The applied edits of an `edit_apply_report.json`, whole: the report cuts target and content, `pool` (the proposed
-    edits) holds the rest. One that is not in the pool is taken as the report has it."""
-    found: list[Numbered] = []
-    for row in report:
-        if str(row.get("status", "")).startswith("applied"):
-            whole = next((edit for edit in pool if _is(row, edit)), None)
-            cut = {"op": row.get("op"), "target": row.get("target"), "content": row.get("content_preview")}
-            found.append((int(row.get("index") or 0), Edit.from_json(dict(whole or cut))))
-    return found
-
-
-def _is(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
-    return (
-        edit.get("op") == row.get("op")
-        and str(edit.get("target") or "")[:PREVIEW] == (row.get("target") or "")
-        and str(edit.get("content") or "")[:PREVIEW] == (row.get("content_preview") or "")
-    )
 
 
 def _always(name: str) -> OriginOf:

@@ -110,7 +110,7 @@ def trace(views: RunViews) -> Provenance:
         if n + 1 == len(history) or history[n + 1].get("epoch") != record.get("epoch"):
             lineage.epoch_end(int(record.get("epoch") or 0))
         if after is not None:
-            lineage.rest(f"end of step {step}", record, after)
+            lineage.after(record, after)
     lineage.end()
     return Provenance(lineage, tuple(candidates))
 

@@ -7,17 +7,24 @@ that is not there is an empty answer; a file that is there and cannot be read is
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from skillopt.core.edit import Edit
 from skillopt.core.errors import RunDirError
 from skillopt.core.item import safe_name
 from skillopt.core.skill import Skill
 
 Row = Mapping[str, Any]
+
+PREVIEW = 200
+"""Characters of target and content that `edit_apply_report.json` holds."""
+
+Numbered = tuple[int, Edit]
+"""An applied edit with its number in the report, from 1."""
 
 _PARENTS = 4
 """How far above a file its run directory is looked for: `steps/step_0001/candidate_skill.md` is two levels down."""
@@ -143,6 +150,32 @@ def open_run(path: Path) -> RunViews:
     raise RunDirError(
         f"{path} is not in a run directory (no history.json and skills/skill_v0000.md there or above)",
         hint="name the run: --run <run directory>",
+    )
+
+
+def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The edits of a patch, bare or under `patch`."""
+    raw = patch.get("edits") or as_mapping(patch.get("patch")).get("edits")
+    return [as_mapping(edit) for edit in as_list(raw)]
+
+
+def applied_edits(report: Sequence[Mapping[str, Any]], pool: Sequence[Mapping[str, Any]]) -> list[Numbered]:
+    """The applied edits of an `edit_apply_report.json`, whole: the report cuts target and content, `pool` (the proposed
+    edits) holds the rest. One that is not in the pool is taken as the report has it."""
+    found: list[Numbered] = []
+    for row in report:
+        if str(row.get("status", "")).startswith("applied"):
+            whole = next((edit for edit in pool if _is(row, edit)), None)
+            cut = {"op": row.get("op"), "target": row.get("target"), "content": row.get("content_preview")}
+            found.append((int(row.get("index") or 0), Edit.from_json(dict(whole or cut))))
+    return found
+
+
+def _is(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
+    return (
+        edit.get("op") == row.get("op")
+        and str(edit.get("target") or "")[:PREVIEW] == (row.get("target") or "")
+        and str(edit.get("content") or "")[:PREVIEW] == (row.get("content_preview") or "")
     )
 
 
