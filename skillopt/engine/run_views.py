@@ -7,6 +7,7 @@ that is not there is an empty answer; a file that is there and cannot be read is
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,14 +162,22 @@ def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def applied_edits(report: Sequence[Mapping[str, Any]], pool: Sequence[Mapping[str, Any]]) -> list[Numbered]:
     """The applied edits of an `edit_apply_report.json`, whole: the report cuts target and content, `pool` (the proposed
-    edits) holds the rest. One that is not in the pool is taken as the report has it."""
+    edits, in order) holds the rest. One that is not in the pool is taken as the report has it."""
     found: list[Numbered] = []
+    asked: Counter[tuple[Any, ...]] = Counter()
     for row in report:
+        key = tuple(row.get(name) for name in ("op", "target", "content_preview"))
+        alike = list({_whole(edit): edit for edit in pool if _is(row, edit)}.values())
+        nth, asked[key] = asked[key], asked[key] + 1  # two edits may differ behind the cut only
         if str(row.get("status", "")).startswith("applied"):
-            whole = next((edit for edit in pool if _is(row, edit)), None)
             cut = {"op": row.get("op"), "target": row.get("target"), "content": row.get("content_preview")}
-            found.append((int(row.get("index") or 0), Edit.from_json(dict(whole or cut))))
+            edit = alike[min(nth, len(alike) - 1)] if alike else cut
+            found.append((int(row.get("index") or 0), Edit.from_json(dict(edit))))
     return found
+
+
+def _whole(edit: Mapping[str, Any]) -> tuple[Any, ...]:
+    return edit.get("op"), edit.get("target"), edit.get("content")
 
 
 def _is(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
