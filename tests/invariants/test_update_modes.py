@@ -116,7 +116,8 @@ async def test_i4_header_and_protected_regions_stay(rig: Rig, tmp_path: Path, mo
         return text, usage
 
     rig.server.answer = answering
-    rig.config(**MODES[mode], env__skill_init=str(tmp_path / "skill.md"), optimizer__use_slow_update=False)
+    alone = {"optimizer__use_slow_update": False, "evaluation__gate_rule": "strict"}
+    rig.config(**MODES[mode], **alone, env__skill_init=str(tmp_path / "skill.md"))
     await rig.done("run")
     run = rig.root / "run"
     for path in [run / "best_skill.md", *run.glob("skills/*.md"), *run.glob("steps/*/candidate_skill.md")]:
