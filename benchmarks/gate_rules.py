@@ -1,7 +1,7 @@
 """Acceptance rules as whole runs in the gates' world: what each accepts, what it asks, where it ends.
 
-`strict` is the published rule, `paired` is ours and runs the product's own gate classes; the others are rules that peers
-publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the target that the
+`strict` is the published rule, `paired` is ours and runs the product's own gate classes; the others are rules that
+peers publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the target that the
 rule asks for; the training rollouts of a step, which all rules need alike, are counted apart.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.gate_world import State, World
-from skillopt.engine.paired import LEAST_TRIAL, TRIAL_SHARE
+from skillopt.engine.trial import LEAST_TRIAL, TRIAL_SHARE
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
@@ -70,6 +70,7 @@ def by_mean(keeps: Callable[[int, int, int], bool]) -> Callable[[World, int], Re
 
 def strictly_higher(wins: int, losses: int, n: int) -> bool:
     """The published rule."""
+    del n
     return wins > losses
 
 
@@ -81,6 +82,7 @@ def one_standard_error(wins: int, losses: int, n: int) -> bool:
 
 def five_percent_each(wins: int, losses: int, n: int) -> bool:
     """An exact test at 5 % for every decision, none for the run."""
+    del n
     return sign_p(wins, losses) <= 0.05
 
 

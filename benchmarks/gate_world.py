@@ -2,8 +2,8 @@
 
 Sets of items are bit masks. An edit fixes some unsolved items and breaks some solved ones, each with its own chance, so
 its true effect on the population is known exactly; what it does to the items at hand is one draw of that. Half of the
-items are easy and half are hard: hard ones are answered with three times the noise. Judge noise turns a score over after
-the answer, alike for every item.
+items are easy and half are hard: hard ones are answered with three times the noise. Judge noise turns a score over
+after the answer, alike for every item.
 """
 
 from __future__ import annotations

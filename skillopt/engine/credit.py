@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
-from skillopt.engine.paired import LEAST_TRIAL, default_trial, run_trial
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
+from skillopt.engine.trial import LEAST_TRIAL, default_trial, run_trial
 from skillopt.engine.update import build
 from skillopt.engine.work import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
@@ -21,7 +21,7 @@ from skillopt.optimizer.race import Proposal
 
 
 def credit_mode(session: Session) -> str:
-    """`off`, `rejected` (after a rejected patch) or `always`. `auto` is always under the paired rule; off with no gate."""
+    """`off`, `rejected` (after a rejected patch) or `always`. `auto` is always under the paired rule."""
     evaluation = session.config.evaluation
     if not evaluation.use_gate:
         return "off"

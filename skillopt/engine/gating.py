@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from skillopt.core.edit import Edit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import stream_decision
@@ -27,7 +28,7 @@ def settle(standing: Standing, gated: GateResult, *, origin: str, step: int) -> 
     if gated.ledger is not None:
         standing.ledger = gated.ledger
     if gated.draft is not None:
-        standing.take_draft(gated.draft, gated.trial, origin)
+        standing.take_draft(gated.draft, gated.trials, gated.edits, origin)
     if gated.dropped:
         standing.drop_draft()
     if not verdict.accepted or gated.measured is None:
@@ -36,26 +37,32 @@ def settle(standing: Standing, gated: GateResult, *, origin: str, step: int) -> 
     best, now = standing.best.rank, gated.measured.rank
     higher = best is None or (now is not None and now > best)
     if looked or (higher and standing.ledger is None):  # under the paired rule only a look makes a best skill
-        standing.best, standing.best_origin, standing.best_step = gated.measured, origin, step
-        standing.climb.clear()
+        standing.prove(step)
 
 
 def count_gate(tally: Tally, gated: GateResult) -> None:
     """Add what a gate asked to a tally: training items under `trial`, selection items under `gate`."""
-    if gated.trial is not None:
-        count_rollouts(tally, "trial", gated.trial.rollouts)
+    asked = [r for trial in gated.trials for r in trial.rollouts]
+    count_rollouts(tally, "trial", [*asked, *gated.extra])
     count_rollouts(tally, "gate", gated.rollouts)
     if gated.ledger is not None and gated.measured is not None:
         count_rollouts(tally, "gate", gated.measured.rollouts)
 
 
 async def gate(
-    session: Session, candidate: Skill, standing: Standing, *, step: int | None, shown: Sequence[Rollout] = ()
+    session: Session,
+    candidate: Skill,
+    standing: Standing,
+    *,
+    step: int | None,
+    shown: Sequence[Rollout] = (),
+    edits: Sequence[Edit] = (),
 ) -> GateResult:
-    """Decide on a candidate by the run's rule. `shown` are the training rollouts that it was made from."""
+    """Decide on a candidate by the run's rule. `shown` are the training rollouts that it was made from, `edits` what
+    makes it of the current skill; the paired rule may return a draft without some of them."""
     evaluation = session.config.evaluation
     if evaluation.gate_rule == "paired" and evaluation.use_gate:
-        return await paired_gate(session, candidate, standing, step=step, shown=shown)
+        return await paired_gate(session, candidate, standing, step=step, shown=shown, edits=edits)
     return await strict_gate(session, candidate, standing, step=step)
 
 

@@ -98,8 +98,8 @@ async def decide(
 def write_gate(session: Session, work: EpochWork, gated: GateResult) -> None:
     """The rollouts that a verdict rests on. Blocking; call it in a worker thread."""
     folder = session.run_dir.root / work.folder
-    if gated.trial is not None:
-        write_rollout_dir(folder / "trial_eval", list(gated.trial.rollouts))
+    if gated.trials:
+        write_rollout_dir(folder / "trial_eval", list(gated.trials[-1].rollouts))
     if gated.rollouts:
         write_rollout_dir(folder / "selection_eval", list(gated.rollouts))
 

@@ -12,40 +12,51 @@ A proven skill is measured again on fresh draws before it becomes the bar, so th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+from skillopt.core.edit import Edit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.core.streams import named, shuffled
 from skillopt.engine.measure import measure, stream_decision
+from skillopt.engine.prune import prune
 from skillopt.engine.session import Session
 from skillopt.engine.standing import GateResult, Measured, Standing, Trial
+from skillopt.engine.trial import is_shorter, run_trial
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
-from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
+from skillopt.gate.strict import failures_first, file_order
 from skillopt.gate.verdict import Evidence, Verdict
-
-TRIAL_SHARE = 0.5
-"""Training items of a trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
-LEAST_TRIAL = 8
 
 
 async def paired_gate(
-    session: Session, candidate: Skill, standing: Standing, *, step: int | None, shown: Sequence[Rollout]
+    session: Session,
+    candidate: Skill,
+    standing: Standing,
+    *,
+    step: int | None,
+    shown: Sequence[Rollout],
+    edits: Sequence[Edit],
 ) -> GateResult:
-    """Try a candidate on training items; look at it on the selection split when a proof is likely."""
+    """Try a candidate on training items; look at it on the selection split when a proof is likely.
+
+    `edits` made the candidate of the current skill; before a look, those of the whole draft that harm it are left out.
+    """
     trial = await run_trial(session, candidate, standing, step=step, shown=shown)
-    if trial is not None and not trial.passed:
-        return GateResult(_without_look(session, trial, "reject"), (), None, trial)
-    ledger = ledger_of(session, standing)
-    alpha = ledger.price(last=False)
+    if trial is None:
+        return GateResult(_without_look(session, None, "undecided"), (), None)
+    if not trial.passed:
+        return GateResult(_without_look(session, trial, "reject"), (), None, (trial,))
+    all_edits = (*standing.draft_edits, *edits)
+    alpha = ledger_of(session, standing).price(last=False)
     if not _worth_a_look(session, candidate, standing, trial, alpha):
-        if trial is None:
-            return GateResult(_without_look(session, trial, "undecided"), (), None)
-        return GateResult(_without_look(session, trial, "undecided"), (), None, trial, draft=candidate)
-    return await look(session, candidate, standing, alpha=alpha, step=step, trial=trial)
+        verdict = _without_look(session, trial, "undecided")
+        return GateResult(verdict, (), None, (trial,), draft=candidate, edits=all_edits)
+    pruned = await prune(session, standing.best.skill, candidate, all_edits, trial.rollouts, step=step)
+    result = await look(session, pruned.skill, standing, alpha=alpha, step=step)
+    trials = (trial, pruned.trial) if pruned.trial else (trial,)
+    return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
 
 
 async def last_look(session: Session, standing: Standing, *, step: int | None) -> GateResult | None:
@@ -53,7 +64,12 @@ async def last_look(session: Session, standing: Standing, *, step: int | None) -
     if not standing.is_draft:
         return None
     alpha = ledger_of(session, standing).price(last=True)
-    return await look(session, standing.current.skill, standing, alpha=alpha, step=step, trial=None)
+    known = list(standing.trained_on().values())[: len(session.selection)]
+    draft = standing.current.skill
+    pruned = await prune(session, standing.best.skill, draft, standing.draft_edits, known, step=step)
+    result = await look(session, pruned.skill, standing, alpha=alpha, step=step)
+    trials = (pruned.trial,) if pruned.trial else ()
+    return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
 
 
 def ledger_of(session: Session, standing: Standing) -> AlphaLedger:
@@ -61,77 +77,10 @@ def ledger_of(session: Session, standing: Standing) -> AlphaLedger:
     return standing.ledger or AlphaLedger.opened(session.config.evaluation.gate_alpha)
 
 
-async def run_trial(
-    session: Session,
-    candidate: Skill,
-    standing: Standing,
-    *,
-    step: int | None,
-    shown: Sequence[Rollout],
-    most: int | None = None,
-) -> Trial | None:
-    """Candidate against current skill on training items that the current one was rolled out on anyway.
-
-    Items whose trajectories the optimizer has not just seen come first, at most `most` in all. None when nothing is
-    known of that skill.
-    """
-    baseline = trial_items(session, standing, step=step, shown=shown)[:most]
-    if not baseline:
-        return None
-    metric, evaluation = session.metric, session.config.evaluation
-    units = [Unit(n, r.item.id, metric.value(r.outcome), r.item.id) for n, r in enumerate(baseline)]
-    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, standing.flips)
-    shorter = is_shorter(session, candidate, standing.current.skill)
-
-    def fresh() -> StrictGate:
-        return StrictGate(
-            order,
-            early=evaluation.gate_early_stop,
-            coverage_floor=evaluation.coverage_floor,
-            best_score=None,
-            ties_win=shorter,
-        )
-
-    places = [(baseline[u.index].item, 0) for u in order]
-    rollouts, decision = await stream_decision(
-        session, candidate, places, fresh, stage="trial", step=step, shown_as="trial"
-    )
-    verdict = decision.verdict()
-    return Trial(verdict.accepted, verdict, tuple(rollouts))
-
-
-def trial_items(session: Session, standing: Standing, *, step: int | None, shown: Sequence[Rollout]) -> list[Rollout]:
-    """The current skill's rollouts that a trial compares with, at most the configured number."""
-    seen = {r.item.id for r in shown}
-    known = standing.trained_on()
-    known.update({r.item.id: r for r in shown if r.scored is not None and r.skill_hash == standing.current.skill.hash})
-    generator = named(session.config.train.seed, "trial", step or 0)
-    unseen = shuffled([r for i, r in known.items() if i not in seen], generator)
-    batch = shuffled([r for i, r in known.items() if i in seen], generator)
-    return [*unseen, *batch][: default_trial(session)]
-
-
-def default_trial(session: Session) -> int:
-    """Training items of one trial."""
-    evaluation = session.config.evaluation
-    share = math.ceil(TRIAL_SHARE * len(session.selection) * evaluation.repeats)
-    return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
-
-
-def is_shorter(session: Session, candidate: Skill, than: Skill) -> bool:
-    """True where a shorter text may be kept for its length: the margin is set and the text is shorter by the share."""
-    evaluation = session.config.evaluation
-    limit = (1 - evaluation.gate_shorter_by) * len(than.text)
-    return evaluation.gate_shorter_margin > 0 and len(candidate.text) <= limit
-
-
-def _worth_a_look(session: Session, candidate: Skill, standing: Standing, trial: Trial | None, alpha: float) -> bool:
-    if trial is None or is_shorter(session, candidate, standing.best.skill):
+def _worth_a_look(session: Session, candidate: Skill, standing: Standing, trial: Trial, alpha: float) -> bool:
+    if is_shorter(session, candidate, standing.best.skill):
         return True
-    evidence = trial.verdict.evidence
-    tried = max(1, evidence.total)
-    climb = [*standing.climb, ((len(evidence.wins) - len(evidence.losses)) / tried, len(evidence.losses) / tried)]
-    return proof_is_likely(climb, len(session.selection), alpha=alpha)
+    return proof_is_likely([*standing.climb, trial.climbed], len(session.selection), alpha=alpha)
 
 
 def _without_look(session: Session, trial: Trial | None, action: str) -> Verdict:
@@ -145,9 +94,7 @@ def _without_look(session: Session, trial: Trial | None, action: str) -> Verdict
     return Verdict("undecided", None, evidence, f"kept as a draft, not proven yet: {tally}")
 
 
-async def look(
-    session: Session, candidate: Skill, standing: Standing, *, alpha: float, step: int | None, trial: Trial | None
-) -> GateResult:
+async def look(session: Session, candidate: Skill, standing: Standing, *, alpha: float, step: int | None) -> GateResult:
     """Test a candidate against the proven skill on the selection split, at level `alpha`, and pay for it."""
     evaluation, best = session.config.evaluation, standing.best
     repeats = evaluation.repeats
@@ -171,11 +118,11 @@ async def look(
     ledger = ledger_of(session, standing).after(alpha, accepted=verdict.accepted)
     if not verdict.accepted:
         lost = verdict.action == "reject"
-        return GateResult(verdict, asked, None, trial, draft=candidate, dropped=lost, ledger=ledger)
+        return GateResult(verdict, asked, None, draft=candidate, dropped=lost, ledger=ledger)
     measured = await remeasured(session, candidate, best, step=step)
     if verdict.score is None:  # an early acceptance has no score of its own; the fresh measurement is one
         verdict = Verdict(verdict.action, measured.gate_score, verdict.evidence, verdict.reason)
-    return GateResult(verdict, asked, measured, trial, draft=candidate, ledger=ledger)
+    return GateResult(verdict, asked, measured, draft=candidate, ledger=ledger)
 
 
 async def remeasured(session: Session, skill: Skill, before: Measured, *, step: int | None) -> Measured:

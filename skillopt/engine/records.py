@@ -213,8 +213,8 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
     if work.proposal is not None:
         run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
     _write_update(run_dir, base, work)
-    if work.gated is not None and work.gated.trial is not None:
-        write_rollout_dir(run_dir.root / base / "trial_eval", list[Rollout](work.gated.trial.rollouts))
+    if work.gated is not None and work.gated.trials:
+        write_rollout_dir(run_dir.root / base / "trial_eval", list[Rollout](work.gated.trials[-1].rollouts))
     if work.gated is not None and work.gated.rollouts:
         write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
     if digest is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skillopt.core.edit import Edit
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Score, compute_score
@@ -87,6 +88,13 @@ class Trial:
     verdict: Verdict
     rollouts: tuple[Rollout, ...]
 
+    @property
+    def climbed(self) -> tuple[float, float]:
+        """(net gain, losses) as shares of the items."""
+        evidence = self.verdict.evidence
+        tried = max(1, evidence.total)
+        return (len(evidence.wins) - len(evidence.losses)) / tried, len(evidence.losses) / tried
+
     def to_json(self) -> dict[str, Any]:
         """What a record says of it."""
         evidence = self.verdict.evidence
@@ -104,22 +112,21 @@ class Trial:
 class GateResult:
     """A verdict with the rollouts it rests on, in file order. `measured` is None unless the evaluation was complete.
 
-    The paired rule adds its trial on training items, the draft that passed it, whether a draft was given up, and the
-    error budget after the look (None: no look was taken).
+    The paired rule adds its trials on training items (the candidate's, and the pruned draft's), the draft that is left
+    with the edits since the last proof that made it, what pruning took out and asked, whether a draft was given up, and
+    the error budget after the look (None: no look was taken).
     """
 
     verdict: Verdict
     rollouts: tuple[Rollout, ...]
     measured: Measured | None
-    trial: Trial | None = None
+    trials: tuple[Trial, ...] = ()
     draft: Skill | None = None
+    edits: tuple[Edit, ...] = ()
+    removed: tuple[Edit, ...] = ()
+    extra: tuple[Rollout, ...] = ()
     dropped: bool = False
     ledger: AlphaLedger | None = None
-
-    @property
-    def all_rollouts(self) -> tuple[Rollout, ...]:
-        """Everything that was asked of the candidate, training items first."""
-        return (*(self.trial.rollouts if self.trial else ()), *self.rollouts)
 
     @property
     def kept(self) -> bool:
@@ -129,8 +136,9 @@ class GateResult:
     def to_json(self) -> dict[str, Any]:
         """The verdict's fields for a record, with trial and error budget under the paired rule."""
         body = self.verdict.to_json()
-        if self.trial is not None or self.ledger is not None:
-            body["trial"] = self.trial.to_json() if self.trial else None
+        if self.trials or self.ledger is not None:
+            body["trial"] = self.trials[0].to_json() if self.trials else None
+            body["pruned"] = [e.to_json() for e in self.removed]
             body["kept_as_draft"] = self.kept and not self.verdict.accepted
             body["alpha_left"] = self.ledger.left if self.ledger else None
         return body
@@ -160,6 +168,8 @@ class Standing:
     """Training outcomes by guidance and item: of the current skill, and of the best one to return to."""
     climb: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     """(net gain, losses), as shares of the items tried, of each draft since the last proof."""
+    draft_edits: tuple[Edit, ...] = ()
+    """The edits that make the draft of the best skill, as far as it is made of edits."""
 
     @property
     def is_draft(self) -> bool:
@@ -178,19 +188,25 @@ class Standing:
         """Training outcomes of the current skill by item, in the order they were made."""
         return dict(self.known.get(guidance_hash(self.current.skill), {}))
 
-    def take_draft(self, skill: Skill, trial: Trial | None, origin: str) -> None:
-        """The candidate becomes current without a selection score; its trial becomes what is known of it."""
+    def take_draft(self, skill: Skill, trials: Sequence[Trial], edits: tuple[Edit, ...], origin: str) -> None:
+        """The candidate becomes current without a selection score; its trials become what is known of it."""
         self.current, self.current_origin = Measured(skill, (), self.current.metric), origin
-        if trial is not None:
-            evidence = trial.verdict.evidence
-            tried = max(1, evidence.total)
-            self.climb.append(((len(evidence.wins) - len(evidence.losses)) / tried, len(evidence.losses) / tried))
+        self.draft_edits = edits
+        for trial in trials:
+            self.climb.append(trial.climbed)
             self.learn(trial.rollouts)
+
+    def prove(self, step: int) -> None:
+        """The current skill becomes the best one; what led there starts anew."""
+        self.best, self.best_origin, self.best_step = self.current, self.current_origin, step
+        self.climb.clear()
+        self.draft_edits = ()
 
     def drop_draft(self) -> None:
         """Back to the best skill."""
         self.current, self.current_origin = self.best, self.best_origin
         self.climb.clear()
+        self.draft_edits = ()
 
     def view(self) -> Mapping[str, Any]:
         """`runtime_state.json`."""

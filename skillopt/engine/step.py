@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillopt.core.aio import gather_all
+from skillopt.core.edit import Patch
 from skillopt.core.errors import StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -158,7 +159,11 @@ async def evaluate(session: Session, work: StepWork, standing: Standing) -> None
             verdict = Verdict(action, standing.current.gate_score, Evidence(total=total), reason)
             work.gated = GateResult(verdict, (), None if work.held_back else standing.current)
         else:
-            work.gated = await gate(session, proposal.skill, standing, step=step, shown=work.all_rollouts)
+            edits = proposal.change.edits if isinstance(proposal.change, Patch) else ()
+            shown = work.all_rollouts
+            work.gated = await gate(session, proposal.skill, standing, step=step, shown=shown, edits=edits)
+            if work.gated.draft is not None:
+                work.proposal = replace(proposal, skill=work.gated.draft)
             count_gate(work.tally, work.gated)
     verdict = work.gated.verdict
     session.emit("gate.verdict", step=step, current_score=standing.current.gate_score,

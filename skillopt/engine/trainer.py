@@ -35,6 +35,7 @@ from skillopt.engine.standing import Measured, Standing
 from skillopt.engine.step import run_step
 from skillopt.engine.work import StepWork, Upcoming
 from skillopt.envs.views import write_rollout_dir
+from skillopt.gate.alpha import AlphaLedger
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.modes import update_mode
@@ -131,6 +132,8 @@ async def baseline(session: Session, tally: Tally) -> Standing:
     session.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
                  total=score.total, gate_score=measured.gate_score)  # fmt: skip
     standing = Standing(initial=measured, current=measured, best=measured)
+    if session.config.evaluation.gate_rule == "paired":
+        standing.ledger = AlphaLedger.opened(session.config.evaluation.gate_alpha)
     write_state(session, standing)
     return standing
 
