@@ -15,36 +15,8 @@ from skillopt.core.skill import MARKERS, Skill
 from skillopt.engine.lineage import kept, proven
 from skillopt.engine.provenance import Provenance, Traced, trace
 from skillopt.engine.run_views import open_run
+from tests.explain.conftest import MODES
 from tests.explain.toy_runs import ANCHOR, IDLE, run, write_project
-
-MODES: dict[str, dict[str, Any]] = {
-    "strict": {},
-    "paired": {"evaluation__gate_rule": "paired"},
-    "gate off": {"evaluation__use_gate": False},
-    "everything": {
-        "train__num_epochs": 3,
-        "optimizer__use_skill_aware_reflection": True,
-        "optimizer__use_slow_update": True,
-        "optimizer__use_meta_reflect": True,
-        "optimizer__slow_update_gate_with_selection": False,
-        "optimizer__skill_aware_gate_with_selection": False,
-    },
-    "suggestions": {"optimizer__skill_update_mode": "rewrite_from_suggestions"},
-    "documents": {"optimizer__skill_update_mode": "full_rewrite_minibatch"},
-    "raced": {"optimizer__proposals": 2},
-    "accumulated": {"train__accumulation": 2, "train__batch_size": 4},
-}
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Each mode once."""
-    root = tmp_path_factory.mktemp("runs")
-    made: dict[str, Path] = {}
-    for mode, changes in MODES.items():
-        folder = root / mode.replace(" ", "_")
-        made[mode] = run(write_project(folder, **changes), folder / "run")
-    return made
 
 
 def best_of(root: Path) -> tuple[Provenance, Traced]:
@@ -120,7 +92,7 @@ def test_every_accepted_text_and_every_candidate_is_explained(runs, mode):
 
 def test_the_modes_exercise_what_they_are_for(runs):
     """Replaced, deleted and inserted lines, drafts and their proofs occur: otherwise the tests above prove little."""
-    everywhere = [trace(open_run(root)).lineage for root in runs.values()]
+    everywhere = [trace(open_run(runs[mode])).lineage for mode in MODES]
     ops = {c.edit.get("op") for lineage in everywhere for c in lineage.causes.values() if c.kind == "edit"}
     assert {"append", "insert_after", "replace", "delete"} <= ops
     assert any(line.earlier for lineage in everywhere for v in lineage.versions for line in v.lines)

@@ -9,8 +9,11 @@ import asyncio
 import json
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from benchmarks.toy_task import write_config, write_data
 from skillopt.config import load_config
@@ -32,7 +35,13 @@ _LONG = re.compile(r"^RULE (\d+): for items of kind \1, name what the box holds\
 _SCRIPT = "from tests.explain.toy_runs import respond\n\n__all__ = ['respond']\n"
 
 
+ASKED: list[str] = []
+"""What the target was asked in this process, for tests that count; they clear it."""
+
+
 def respond(request: ChatRequest) -> str:
+    if request.schema is None:
+        ASKED.append(str(request.messages[-1].content))
     said = toy.respond(request)
     if not request.stage.startswith("analyst"):
         return said
@@ -59,7 +68,7 @@ def respond(request: ChatRequest) -> str:
     return json.dumps(reply, ensure_ascii=False)
 
 
-def write_project(root: Path, skill: str = SKILL, **changes: Any) -> Path:
+def write_project(root: Path, skill: str = SKILL, *, sizes: Mapping[str, int] | None = None, **changes: Any) -> Path:
     """Data, skill, script and configuration; returns the configuration's path."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "skill.md").write_bytes(skill.encode())
@@ -70,7 +79,7 @@ def write_project(root: Path, skill: str = SKILL, **changes: Any) -> Path:
         "optimizer__learning_rate": 4,
         "evaluation__gate_rule": "strict",
     }
-    return write_config(root / "config.yaml", write_data(root / "data"), **{**settings, **changes})
+    return write_config(root / "config.yaml", write_data(root / "data", sizes), **{**settings, **changes})
 
 
 def run(config: Path, out_root: Path, **overrides: Any) -> Path:
@@ -79,8 +88,6 @@ def run(config: Path, out_root: Path, **overrides: Any) -> Path:
     async def go() -> None:
         path = config
         if overrides:
-            import yaml
-
             body = yaml.safe_load(config.read_text())
             for name, value in overrides.items():
                 section, key = name.split("__", 1)
