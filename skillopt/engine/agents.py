@@ -7,6 +7,7 @@ which an agent cannot honour. What has no effect on an agent is told once.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import platformdirs
 
+from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
 from skillopt.clis.claude_code import ClaudeCode, ClaudeCodeOptions
@@ -28,6 +30,10 @@ from skillopt.config import Config, RoleSettings, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.config.schema_model import ModelSection
 from skillopt.core.errors import ConfigError
+from skillopt.engine.budget import Budget, Limits, Spend
+from skillopt.engine.observers import Events
+from skillopt.model.pool import LimiterPool
+from skillopt.model.prices import load_prices
 from skillopt.model.types import ChatModel
 from skillopt.store.journal import Journal
 
@@ -133,6 +139,25 @@ def reading_notices(journal: Journal) -> list[str]:
     """What has to be said when no rollout of a run shows that the agent read the skill; nothing otherwise."""
     seen = [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
     return [NEVER_READ] if seen and not any(seen) else []
+
+
+async def ask_once(settings: AgentSettings) -> str:
+    """One small question to the program, outside every run; its version. Raises what a run would raise."""
+    with tempfile.TemporaryDirectory(prefix="skillopt-doctor-") as folder:
+        journal = Journal.open(Path(folder) / "journal.sqlite3")
+        agent = ExecAgent(
+            replace(settings, attempts=1),
+            journal=journal,
+            meter=Budget(limits=Limits(), used=Spend(), earlier_s=0.0, emit=Events()),
+            pool=LimiterPool(),
+            prices=load_prices(),
+        )
+        try:
+            await agent.probe()
+            return agent.version
+        finally:
+            await agent.aclose()
+            await journal.aclose()
 
 
 def caller_environment() -> dict[str, str]:

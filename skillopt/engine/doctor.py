@@ -18,6 +18,7 @@ from typing import Literal
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
 from skillopt.core.errors import SkillOptError
 from skillopt.core.redact import environment_secrets, redact
+from skillopt.engine import agents
 from skillopt.engine.assemble import load_env, load_initial
 from skillopt.model.catalogue import load_catalogue
 from skillopt.model.engine import EnginePool
@@ -104,7 +105,9 @@ async def check_roles(config: Config) -> AsyncIterator[Check]:
     for role in _ROLES:
         settings = role_settings(config.model, role)
         account = (settings.backend, settings.model, settings.base_url)
-        if account not in asked:
+        if account not in asked and agents.is_agent(settings):
+            asked[account] = await _ask_agent(config, settings)
+        elif account not in asked:
             asked[account] = await _ask(settings, engines)
         answer = asked[account]
         yield Check(f"{role} answers", answer.state, answer.found, answer.fix)
@@ -131,6 +134,21 @@ async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
         failed = _failed("", error)
         known = (secret, *environment_secrets(os.environ))
         return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or "check model.*")
+    return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+
+
+async def _ask_agent(config: Config, settings: RoleSettings) -> Check:
+    """Start the agent CLI once, with a home of its own, and let it answer."""
+    started = time.monotonic()
+    try:
+        agents.check_target(config)
+        chosen = agents.agent_settings(config, settings, agents.caller_environment(), None)
+        version = await agents.ask_once(chosen)
+    except SkillOptError as error:
+        failed = _failed("", error)
+        known = (settings.api_key.get_secret_value(), *environment_secrets(os.environ))
+        return Check("", "failed", redact(f"{settings.backend}: {failed.found}", known), failed.fix or "check model.*")
+    who = f"{settings.model or 'its own model'} via {settings.backend} {version}"
     return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from skillopt.config import Config
+from skillopt.config.backends import AGENTS
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.engine.workload import Range, StageCalls, Workload
@@ -46,6 +47,8 @@ _REPLY = {
 _COMPARING = ("slow_update", "meta_skill")
 """Stages that are shown two skills, and two attempts at each item."""
 _ANSWER = Range(10, 400)
+_AGENT_PROMPT, _AGENT_REPLY = Range(4_000, 150_000), Range(30, 6_000)
+"""One run of an agent CLI, all its calls: its own instructions go out with each (10 to 25 thousand tokens)."""
 _EDIT_TOKENS = 60
 _GROWTH_CAP = 2_000
 _OBSERVED_SPREAD = Range(0.8, 1.25)
@@ -53,6 +56,7 @@ _OBSERVED_SPREAD = Range(0.8, 1.25)
 _SPEED = {
     "local": ((0.2, 1 / 400, 1 / 20), (0.5, 1 / 30, 1 / 9)),
     "scripted": ((0.0, 0.0, 0.0), (0.001, 0.0, 0.0)),
+    "agent": ((2.0, 0.0, 1 / 150), (20.0, 1 / 5_000, 1 / 30)),
     "": ((0.3, 0.0, 1 / 150), (2.0, 1 / 5_000, 1 / 30)),
 }
 
@@ -118,6 +122,7 @@ class Estimate:
         self._task = max((expected(env.task_text(item)) for item in sample), default=0)
         self._turns = config.env.max_turns
         self._answer_cap = config.env.max_completion_tokens
+        self._agent = config.model.target_backend in AGENTS
         self._mode = update_mode(config.optimizer.skill_update_mode)
         self._reply_cap = config.optimizer.max_completion_tokens
         self._document_cap = config.model.rewrite_max_completion_tokens
@@ -137,6 +142,8 @@ class Estimate:
         known = self.known(line)
         if known is not None:
             return _OBSERVED_SPREAD.times(known.prompt_tokens), _OBSERVED_SPREAD.times(known.completion_tokens)
+        if line.role == "target" and self._agent:
+            return self._target + _AGENT_PROMPT, _AGENT_REPLY
         if line.role == "target":
             answer = Range(_ANSWER.low, min(_ANSWER.high, self._answer_cap))
             return self._target, answer
@@ -155,7 +162,7 @@ class Estimate:
         known = self.known(line)
         if known is not None and known.seconds is not None:
             return _OBSERVED_SPREAD.times(known.seconds)
-        fast, slow = _SPEED.get(backend, _SPEED[""])
+        fast, slow = _SPEED.get("agent" if backend in AGENTS else backend, _SPEED[""])
         return Range(
             fast[0] + prompt.low * fast[1] + completion.low * fast[2],
             slow[0] + prompt.high * slow[1] + completion.high * slow[2],

@@ -15,6 +15,7 @@ from skillopt.config import Config, role_settings
 from skillopt.core.skill import Skill
 from skillopt.engine.combinations import refuse_combinations
 from skillopt.engine.estimate import Estimate, PerCall
+from skillopt.engine.gate_forecast import gate_forecast
 from skillopt.engine.workload import Range, Sizes, StageCalls, Workload, total, workload
 from skillopt.envs.base import Env, Splits
 from skillopt.gate.power import detectable_gain, items_for
@@ -58,6 +59,8 @@ class Plan:
     warnings: tuple[str, ...]
     refusals: tuple[str, ...]
     """Reasons not to start at all."""
+    gate_notes: tuple[str, ...] = ()
+    """What the gate can prove and how often it errs."""
 
     @property
     def calls(self) -> Range:
@@ -103,6 +106,7 @@ def make_plan(
     stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
     warnings, refusals = _remarks(sizes, splits, work, fits)
+    gate = gate_forecast(config, sizes.selection, work.total_steps)
     return Plan(
         stages=stages,
         sizes=sizes,
@@ -112,7 +116,8 @@ def make_plan(
         test_gain=detectable_gain(sizes.test),
         fits_steps=fits,
         warnings=tuple(warnings),
-        refusals=tuple(refusals),
+        refusals=(*refusals, *gate.refusals),
+        gate_notes=gate.notes,
     )
 
 
@@ -124,7 +129,8 @@ def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTa
     prompt, completion = estimate.per_call(line)
     optimizer = line.role == "optimizer"
     settings = role_settings(config.model, "optimizer" if optimizer else "target")
-    calls = line.calls if optimizer else line.calls * Range(1, config.env.max_turns)
+    turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
+    calls = line.calls if optimizer else line.calls * Range(1, turns)
     price = prices.find(settings.model, backend=settings.backend)
     usd: Range | None = None
     if price is not None:
