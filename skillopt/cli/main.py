@@ -22,6 +22,7 @@ from skillopt.cli.evaluate import evaluate
 from skillopt.cli.init import init
 from skillopt.cli.lint import lint
 from skillopt.cli.model import app as model_app
+from skillopt.cli.selftest import selftest
 from skillopt.cli.setup import LEFTOVERS, OVERRIDES_HELP
 from skillopt.cli.train import plan, train
 
@@ -34,7 +35,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for name, command in (
-    ("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor), ("ablate", run_ablation)
+    ("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor), ("ablate", run_ablation),
+    ("selftest", selftest),
 ):  # fmt: skip
     app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
 for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):

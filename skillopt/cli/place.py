@@ -100,6 +100,13 @@ def eval_place(config: Config, identity: str, skill: Skill) -> Place:
     return _continued(stem, "eval_summary.json", same, "evaluation") or _new(stem)
 
 
+def selftest_place(config: Config) -> Path:
+    """Where a self-test goes: the given directory, whose training run then starts from its first draw, or a new one."""
+    if config.env.out_root:
+        return Path(config.env.out_root)
+    return _new(f"selftest_{_plain(config.env.name)}_").claim()
+
+
 def evaluation_identity(config: Config, skill: Skill, splits: Sequence[str]) -> str:
     """What makes two evaluations the same one: settings that can change a score, items, skill, splits."""
     env, loaded = load_env(config)

@@ -63,6 +63,8 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         ("test", sizes.test, plan.test_gain),
     ):
         screen.line(f"The {name} split ({plural(size, 'item')}) {detects(gain)}")
+    for text in plan.gate_notes:
+        screen.line(f"{text[0].upper()}{text[1:]}")
     for text in plan.warnings:
         screen.line(f"warning: {text}")
 

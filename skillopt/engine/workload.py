@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from skillopt.config import Config
 from skillopt.engine.batches import steps_per_epoch
+from skillopt.engine.workload_gate import gate_calls
 from skillopt.optimizer.modes import REWRITE, update_mode
-
-EARLY_STOP_SHARE = 0.2
-"""Share of the gate's calls that a clearly bad candidate still needs, the current skill's failures asked first."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class StageCalls:
-    """Calls of one stage. `when` is `before`, `step` (in steps), `epoch` (between epochs) or `after`; totals are over the
-    whole run."""
+    """Calls of one stage. `when` is `before`, `step` (in steps), `epoch` (between epochs) or `after`; totals are over
+    the whole run."""
 
     role: str
     stage: str
@@ -91,7 +89,7 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     steps = train.num_epochs * per_epoch
     groups = _groups(config, sizes)
     gate = sizes.selection * evaluation.repeats
-    early = EARLY_STOP_SHARE if evaluation.gate_early_stop and evaluation.use_gate else 1.0
+    calls = gate_calls(config, sizes.selection, sizes.train)
     rollouts = train.num_epochs * max(sizes.train, per_epoch * train.accumulation)
     stages = [
         StageCalls("target", "baseline", "before", Range(gate, gate)),
@@ -99,14 +97,15 @@ def workload(config: Config, sizes: Sizes) -> Workload:
         StageCalls("optimizer", "analyst", "step", (groups + Range(0, _deep_groups(config, sizes))).times(steps)),
         *_deep(config, sizes, steps),
         *_after_analysts(config, groups, _deep_groups(config, sizes), steps),
-        StageCalls("target", "gate", "step", Range(math.ceil(gate * early) * steps, gate * steps)),
+        StageCalls("target", "trial", "step", Range(*calls.trial).times(steps)),
+        StageCalls("target", "gate", "step", Range(*calls.gate).times(steps)),
         *_appendix(config, gate, steps),
     ]
-    if evaluation.prefetch and steps > 1 and config.budget.max_calls is None:
+    if evaluation.prefetch and evaluation.gate_rule == "strict" and steps > 1 and config.budget.max_calls is None:
         wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
         stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
     stages += _epoch_ends(config, sizes, gate)
-    stages.append(StageCalls("target", "final selection", "after", Range(0, gate)))
+    stages.append(StageCalls("target", "final selection", "after", Range(*calls.last)))
     if evaluation.eval_test:
         # The initial skill, the best and the last one: texts that are equal are measured once.
         stages.append(StageCalls("target", "test", "after", Range(sizes.test, 3 * sizes.test)))

@@ -1,0 +1,80 @@
+"""`skillopt selftest`: the current skill against itself, before a run is paid for."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.console import Screen
+from skillopt.cli.live import Display
+from skillopt.cli.place import selftest_place
+from skillopt.cli.setup import ConfigOption, DryRun, resolve_arguments
+from skillopt.cli.wording import percent, plural, scored
+from skillopt.config import Resolved, render_dry_run
+from skillopt.engine.assemble import load_initial, open_session, read_skill
+from skillopt.engine.observers import Events
+from skillopt.engine.selftest import SelfTest
+from skillopt.engine.selftest import selftest as run_selftest
+
+
+def selftest(
+    context: typer.Context,
+    config: ConfigOption,
+    skill: Annotated[
+        Path | None, typer.Option("--skill", help="The skill to test; the configuration's initial one by default.")
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Measure the noise: two draws of one skill on the selection split, and what a gate can show with it."""
+    faults.run(lambda: _selftest(config, context.args, skill, dry_run=dry_run))
+
+
+def _selftest(config: Path, leftovers: list[str], path: Path | None, *, dry_run: bool) -> int:
+    screen = Screen()
+    resolved = resolve_arguments(config, leftovers)
+    if dry_run:
+        for line in render_dry_run(resolved).splitlines():
+            screen.line(line)
+        return faults.DONE
+    skill = read_skill(path) if path else load_initial(resolved.config)
+    out_root = selftest_place(resolved.config)
+    events = Events()
+
+    async def run(resolved: Resolved) -> SelfTest:
+        async with open_session(resolved, out_root=out_root, emit=events, need="eval") as session:
+            return await run_selftest(session, skill)
+
+    with Display(screen, workers=resolved.config.env.workers) as display:
+        events.add(display)
+        result = asyncio.run(run(resolved))
+    show(screen, result, resolved.config.evaluation.gate_alpha)
+    screen.line(f"Result: {out_root / 'selftest.json'}")
+    return faults.DONE
+
+
+def show(screen: Screen, result: SelfTest, alpha: float) -> None:
+    """The findings in sentences."""
+    screen.line(f"Two draws of one skill: {scored(result.first)} and {scored(result.second)}")
+    comparison = result.comparison or {}
+    wins, losses = comparison.get("wins", 0), comparison.get("losses", 0)
+    screen.line(
+        f"Noise floor: {percent(result.noise)} of {plural(result.n, 'item')} answered differently "
+        f"({wins} won, {losses} lost by luck alone)"
+    )
+    screen.line(f"A copy of the skill: strict gate says {result.verdicts.strict}, paired gate {result.verdicts.paired}")
+    screen.line(f"The strict gate keeps an edit that does nothing with chance {result.lucky:.2f} a step")
+    gain = result.smallest_gain
+    can = "no gain can be proven" if gain is None else f"the smallest gain it proves is {100 * gain:.1f} points"
+    screen.line(f"Paired gate at alpha {alpha:g}, 80 % power: {can}")
+    for repeats, value in result.repeats_gain.items():
+        if value is not None:
+            screen.line(f"  with {repeats} repeats an item: {100 * value:.1f} points")
+    for points, items in result.items_for.items():
+        more = "more than 2,000 items" if items is None else f"{items} items ({max(0, items - result.n)} more)"
+        screen.line(f"  to see {100 * float(points):g} points: {more}")
+    for text in result.warnings:
+        screen.line(f"warning: {text}")

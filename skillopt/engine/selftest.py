@@ -1,0 +1,117 @@
+"""The gate's self-test: the current skill against itself, on fresh draws. What differs is noise, and nothing else.
+
+It says how much a verdict can rest on luck here (the noise floor), the smallest gain that a look can prove, how many
+items or repeats would show a given gain, and whether the split is at its ceiling or its floor. A copy of the skill goes
+through the real gates: it must come out as no difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.engine.measure import measure
+from skillopt.engine.session import Session
+from skillopt.engine.summary import paired, split_summary
+from skillopt.gate.paired import PairedGate, Terms
+from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain
+from skillopt.gate.strict import StrictGate, Unit, failures_first
+
+TARGETS = (0.02, 0.05, 0.10)
+CEILING, FLOOR = 0.95, 0.02
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What each rule said of the copy."""
+
+    strict: str
+    paired: str
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """The findings. Shares are 0 to 1; `noise` is the share of items that the two draws answer differently."""
+
+    n: int
+    first: dict[str, Any]
+    second: dict[str, Any]
+    comparison: dict[str, Any] | None
+    noise: float
+    lucky: float
+    smallest_gain: float | None
+    repeats_gain: dict[int, float | None]
+    items_for: dict[str, int | None]
+    verdicts: Verdicts
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """`selftest.json`."""
+        return asdict(self)
+
+
+async def selftest(session: Session, skill: Skill) -> SelfTest:
+    """Two draws of one skill on the selection split; writes `selftest.json` into the run directory.
+
+    The first draw is the one a training run in the same directory starts from: it is not asked again.
+    """
+    items = session.selection
+    session.emit("stage.start", stage="selftest", step=None, total=2 * len(items))
+    rollouts = await measure(session, skill, items, stage="selftest", repeats=2)
+    first, second = rollouts[::2], rollouts[1::2]
+    alpha = session.config.evaluation.gate_alpha
+    pairs = zip(first, second, strict=True)
+    values = [(session.metric.value(a.outcome), session.metric.value(b.outcome)) for a, b in pairs]
+    both = [(a, b) for a, b in values if a is not None and b is not None]
+    noise = sum(a != b for a, b in both) / len(both) if both else 0.0
+    result = SelfTest(
+        n=len(both),
+        first=split_summary(first),
+        second=split_summary(second),
+        comparison=paired(first, second),
+        noise=noise,
+        lucky=lucky(len(both), noise) if both else 0.0,
+        smallest_gain=smallest_gain(len(both), noise, alpha=alpha) if both else None,
+        repeats_gain={r: smallest_gain(len(both), noise / r, alpha=alpha) for r in (2, 4)} if both and noise else {},
+        items_for={f"{gain:g}": items_to_see(gain, noise, alpha=alpha) for gain in TARGETS},
+        verdicts=_verdicts(session, first, second),
+        warnings=tuple(_warnings(session, both, noise)),
+    )
+    session.run_dir.write("selftest.json", result.to_json())
+    return result
+
+
+def _verdicts(session: Session, first: list[Rollout], second: list[Rollout]) -> Verdicts:
+    """The copy's second draw at both gates, against the first draw."""
+    units = [Unit(n, r.item.id, session.metric.value(r.outcome), r.item.id) for n, r in enumerate(first)]
+    order = failures_first(units, {})
+    floor = session.config.evaluation.coverage_floor
+    strict = StrictGate(order, early=False, coverage_floor=floor, best_score=None)
+    look = PairedGate(order, Terms(session.config.evaluation.gate_alpha, coverage_floor=floor), early=False)
+    for unit in order:
+        for gate in (strict, look):
+            gate.observe(session.metric.value(second[unit.index].outcome))
+    return Verdicts(strict.verdict().action, look.verdict().action)
+
+
+def _warnings(session: Session, both: list[tuple[float, float]], noise: float) -> list[str]:
+    found: list[str] = []
+    n, alpha = len(both), session.config.evaluation.gate_alpha
+    if not both:
+        return ["nothing could be measured"]
+    mean = math.fsum(a + b for a, b in both) / (2 * n)
+    room, needed = sum(a < 1 for a, _ in both), least_items(alpha)
+    if mean >= CEILING:
+        found.append(f"ceiling: the skill already scores {mean:.2f}; only {room} of {n} items can still be won")
+    if mean <= FLOOR:
+        found.append(f"floor: the skill scores {mean:.2f}; look at one answer, its format or the scorer may be wrong")
+    if room < needed:
+        found.append(f"a paired gate can never pass here: {room} items can be won, {needed} wins are the least")
+    if noise == 0:
+        found.append("both draws are equal: the target answers the same every time, repeats add nothing")
+    if len(both) < len(session.selection):
+        found.append(f"{len(session.selection) - n} of {len(session.selection)} items could not be measured twice")
+    return found
