@@ -68,20 +68,24 @@ _SHAPES = (
     # Signed tokens
     r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
 )
-_ANY_SHAPE = re.compile(rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_SHAPES)})")
+# A key begins a word; a letter before it may belong to an escape (`\\n` in JSON text, `%20` in a URL).
+_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
+_ANY_SHAPE = re.compile(rf"{_START}(?:{'|'.join(_SHAPES)})")
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
 )
 _WHOLE = (_PRIVATE_KEY, _ANY_SHAPE)
 
-# Each keeps its first group (the label) and drops the value behind it.
+# Each keeps its first group (the label) and drops the value behind it. Quotes may be escaped: JSON inside JSON.
 _CERTAIN = (
     re.compile(r"(https://hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{16,}"),
-    re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+)(?!\[redacted\])[^\s\"',;]{8,}"),
-    re.compile(r"(?i)(\b(?:bearer|basic)\s+)(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[a-z])[A-Za-z0-9_\-.~+/=]{16,}"),
-    re.compile(rf"(?i)([\"']?\b{_LABEL}[\"']?\s*[=:]\s*[\"']?){_KEY_VALUE}"),
     re.compile(
-        r"(?i)(\b(?:x-)?(?:api-)?key[\"']?\s*[:=]\s*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"
+        r"(?i)(authorization\\*[\"']?\s*[:=]\s*\\*[\"']?(?:bearer|basic|token)\s+)(?!\[redacted\])[^\s\"',;]{8,}"
+    ),
+    re.compile(r"(?i)(\b(?:bearer|basic)\s+)(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[a-z])[A-Za-z0-9_\-.~+/=]{16,}"),
+    re.compile(rf"(?i)(\b{_LABEL}\\*[\"']?\s*[=:]\s*\\*[\"']?){_KEY_VALUE}"),
+    re.compile(
+        r"(?i)(\b(?:x-)?(?:api-)?key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"
     ),
     re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)(?=[^&\s\"']*\d)[^&\s\"']{16,}"),
 )
