@@ -22,7 +22,6 @@ from skillopt.model import toy
 from tests.explain import toy_runs
 from tests.explain.toy_runs import run, write_project
 
-
 MANY = 110
 """Selection items: a rule for one kind in eight wins more than the eight that an interval above zero takes."""
 
@@ -31,8 +30,9 @@ MANY = 110
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run without a gate on many selection items: useful and harmful rules are in its skill."""
     root = tmp_path_factory.mktemp("large")
-    config = write_project(root, sizes={"train": 24, "val": MANY, "test": 12}, evaluation__use_gate=False, train__seed=5,
-                           optimizer__use_slow_update=False)  # fmt: skip
+    sizes = {"train": 24, "val": MANY, "test": 12}
+    changes = {"evaluation__use_gate": False, "train__seed": 5, "optimizer__use_slow_update": False}
+    config = write_project(root, sizes=sizes, **changes)
     return run(config, root / "run")
 
 
