@@ -97,22 +97,10 @@ def test_command_lines(load: Load, argv: list[str], says: list[str]) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        ("optimizer: {use_slow_update: true}", "optimizer.use_slow_update=true"),
-        ("use_slow_update: yes", "optimizer.use_slow_update=yes"),
-        ("optimizer: {use_meta_skill: true}", "optimizer.use_meta_skill=true"),
-        ("optimizer: {use_meta_reflect: true}", "optimizer.use_meta_reflect=true"),
-        ("evaluation: {gate_rule: paired}", "evaluation.gate_rule=paired"),
-        ("optimizer: {skill_update_mode: rewrite}", "optimizer.skill_update_mode=rewrite"),
-        ("skill_update_mode: full_rewrite_minibatch", "optimizer.skill_update_mode=full_rewrite_minibatch"),
-        ("optimizer: {lr_control_mode: auto}", "optimizer.lr_control_mode=auto"),
-    ],
-)
-def test_what_this_version_lacks_is_refused(load: Load, content: str, key: str) -> None:
-    text = refused(load, content)
-    assert key in text and "not available in this version" in text
+@pytest.mark.parametrize("backend", ["copilot_chat", "cursor_exec"])
+def test_what_this_version_lacks_is_refused(load: Load, backend: str) -> None:
+    text = refused(load, f"model: {{target_backend: {backend}}}")
+    assert f"model.target_backend={backend}" in text and "not available in this version" in text
 
 
 FLAGS = re.findall(
