@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Union, cast
+from typing import Any, cast
 
 from skillopt.core.edit import Edit, Patch
 
@@ -121,8 +121,8 @@ class Rewrite:
         return {**body, "dropped": self.lost} if self.lost else body
 
 
-Payload = Union[Edit, Suggestion, Document]
-Change = Union[Patch, Suggestions, Documents]
+Payload = Edit | Suggestion | Document
+Change = Patch | Suggestions | Documents
 
 
 def with_items(change: Change, items: Sequence[Payload]) -> Change:

@@ -91,11 +91,12 @@ def with_single_edits(changes: Sequence[tuple[str, Change]], wanted: int) -> lis
 
 async def choose(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
     """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
-    step = work.plan.step
+    step, whole = work.plan.step, len(changes)
     changes = with_single_edits(changes, session.config.evaluation.gate_candidates)
     with session.timings.measure(step, "update"):
         proposals = await gather_all([build(session, work, ctx, name, change) for name, change in changes])
-    work.leaked += [leak for p in proposals for leak in p.leaked]
+    # What leaks in an item alone was counted with the change it is taken from; a vetoed rewrite of it (0) was not.
+    work.leaked += [leak for n, p in enumerate(proposals) for leak in p.leaked if n < whole or leak.index == 0]
     usable = [p for p in proposals if p.rewrite is None or not p.rewrite.lost]
     distinct = list({p.skill.hash: p for p in reversed(usable) if p.skill != work.skill}.values())[::-1]
     if not distinct:
