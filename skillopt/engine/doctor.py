@@ -101,10 +101,11 @@ def check_model_file(config: Config) -> Check | None:
 async def check_roles(config: Config) -> AsyncIterator[Check]:
     """One small call to each role's model, the way a run would make it."""
     engines = EnginePool()
-    asked: dict[tuple[str, str, str], Check] = {}
+    asked: dict[tuple[str, ...], Check] = {}
     for role in _ROLES:
         settings = role_settings(config.model, role)
-        account = (settings.backend, settings.model, settings.base_url)
+        secret = settings.api_key.get_secret_value()
+        account = (settings.backend, settings.model, settings.base_url, secret, settings.auth_mode)
         if account not in asked and agents.is_agent(settings):
             asked[account] = await _ask_agent(config, settings)
         elif account not in asked:
