@@ -86,12 +86,14 @@ def without_empty_regions(text: str) -> str:
 def restored(original: Skill, new_text: str) -> Skill:
     """`new_text` as the body, with header and regions of `original` put back byte for byte.
 
-    Whatever header or regions the writer put into `new_text` are dropped: the writer is not trusted to copy them.
+    Whatever header or regions the writer put into `new_text` are dropped: the writer is not trusted to copy them. Of a
+    region that it left open only the marker goes, because what follows may be the rest of the body.
     """
-    draft = Skill(new_text)
-    for span in reversed(draft.regions):
-        draft = Skill(draft.text[: span.start] + draft.text[span.end :])
-    body = draft.text[draft.header.end :] if draft.header else draft.text
+    text = new_text
+    for kind in (SLOW_UPDATE, APPENDIX):
+        text = _without(text, kind)
+    draft = Skill(text)
+    body = text[draft.header.end :] if draft.header else text
     body = without_markers(body).strip()
     header = original.text[original.header.start : original.header.end] if original.header else ""
     if header and not header.endswith("\n"):

@@ -201,6 +201,11 @@ def test_the_candidate_is_the_new_body_in_the_old_frame():
     assert candidate(WHOLE, tampered) == Skill(f"{HEADER}# New\n\n{SLOW}\n\n{NOTES}\n")
 
 
+def test_a_region_left_open_does_not_cost_the_rest_of_the_document():
+    new = candidate(WHOLE, f"# New\n{SLOW_UPDATE[0]}\n- a rule\n{APPENDIX[1]}\n- another")
+    assert new == Skill(f"{HEADER}# New\n\n- a rule\n\n- another\n\n{SLOW}\n\n{NOTES}\n")
+
+
 def test_an_unchanged_body_is_the_same_skill_and_an_empty_one_is_none():
     assert candidate(WHOLE, WHOLE.text) is WHOLE
     assert candidate(WHOLE, "# Toy\n\nBe brief.") is WHOLE, "blank lines do not make a new skill"
