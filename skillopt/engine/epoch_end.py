@@ -145,6 +145,7 @@ def _keep(session: Session, standing: Standing, work: EpochWork, result: dict[st
     """Write a result file, remember it for the summary, tell observers."""
     session.run_dir.write(f"{work.folder}/{name}", result)
     standing.memory.results.append(result)
+    session.emit("stage.end", stage=work.name, step=work.step, epoch=work.epoch)
     session.emit("epoch.result", **result)
 
 

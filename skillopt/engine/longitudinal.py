@@ -105,9 +105,11 @@ async def _both(
     session: Session, done: Comparison, items: Sequence[Item], step: int
 ) -> tuple[list[Rollout], list[Rollout]]:
     skills = (done.prev_skill, done.curr_skill)
+    session.emit("stage.start", stage=STAGE, step=step, total=len(items))
     prev, curr = await gather_all([measure(session, skill, items, stage=STAGE, step=step) for skill in skills])
     for side in (prev, curr):
         count_rollouts(done.tally, STAGE, side)
+    session.emit("stage.end", stage=STAGE, step=step)
     return prev, curr
 
 
