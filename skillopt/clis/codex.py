@@ -22,6 +22,8 @@ from skillopt.clis.session import Session, Step
 
 _PROVIDER = "skillopt"
 _KEY_VARIABLE = "SKILLOPT_ENDPOINT_KEY"
+_IDLE_MS = 3_600_000
+"""How long Codex waits for the next byte: a slow local model thinks for minutes, and the deadline is the caller's."""
 _QUIET: Mapping[str, Any] = {
     "features.plugins": False,
     "features.unbounded_connection_retries": False,  # else it waits for ever for a dead server
@@ -116,6 +118,7 @@ class Codex:
                 f"{own}.wire_api": "responses",
                 f"{own}.request_max_retries": 0,
                 f"{own}.stream_max_retries": 0,
+                f"{own}.stream_idle_timeout_ms": _IDLE_MS,
             }
         return values
 

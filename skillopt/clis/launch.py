@@ -52,7 +52,7 @@ class Finished:
 async def run(launch: Launch, logs: Path) -> Finished:
     """Run to the end; streams go to `logs`. Give it a deadline with `asyncio.wait_for`: a cancellation ends the run."""
     prepare(launch, logs)
-    mark = secrets.token_hex(8)
+    mark = f"{os.getpid()}-{secrets.token_hex(8)}"  # whose run it is, for people who look at a process list
     began = time.monotonic()
     out, err = logs / "stdout.txt", logs / "stderr.txt"
     with (logs / "stdin.txt").open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:

@@ -24,6 +24,8 @@ def search_path() -> str:
 def program(backend: str) -> str:
     """The program's path; skips the test when there is none."""
     found = shutil.which(PROGRAMS[backend], path=search_path())
+    if found is None and os.environ.get("SKILLOPT_E2E_REQUIRED"):
+        pytest.fail(f"{PROGRAMS[backend]} is not installed, and SKILLOPT_E2E_REQUIRED asks for it")
     if found is None:
         pytest.skip(f"{PROGRAMS[backend]} is not installed: run `make e2e`, or set SKILLOPT_E2E_BIN")
     return found
