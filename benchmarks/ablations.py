@@ -1,6 +1,6 @@
 """What each mechanism is worth: one change a row against the shipped configuration, in the simulated world.
 
-    python benchmarks/ablations.py                              all rows of ablations.yaml, seeds 1 to 12
+    python benchmarks/ablations.py                              all rows of ablations.yaml, seeds 1 to 10
     python benchmarks/ablations.py --rows "paired gate" "gate off" --seeds 1 2 3
     python benchmarks/ablations.py --world noise=0.1 insight=0
 
@@ -32,7 +32,7 @@ from benchmarks.world import Params
 from benchmarks.world_runs import refused, run
 
 TABLE = Path(__file__).with_name("ablations.yaml")
-SIZES = {"train": 200, "val": 200, "test": 10}
+SIZES = {"train": 100, "val": 100, "test": 10}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def main() -> None:
     """Print the table, a line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", nargs="+", help="names; all by default. The base always runs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 13)))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
     parser.add_argument("--world", nargs="+", default=[], help="world parameters, name=value")
     parser.add_argument("--base", help="settings on top of the base, a YAML mapping")
     parser.add_argument("--jobs", type=int, default=2)

@@ -54,15 +54,15 @@ class Params:
     """Share of the items that one harmful rule breaks."""
     harmful_pool: int = 30
     useless_pool: int = 60
-    p_useful: float = 0.38
-    p_useless: float = 0.27
-    p_harmful: float = 0.35
+    p_useful: float = 0.37
+    p_useless: float = 0.24
+    p_harmful: float = 0.39
     """What one proposed edit is, when failures are shown. Useful ones need a failure whose rule the skill lacks."""
     most_edits: int = 2
     """An analyst proposes one to this many edits."""
-    p_success_edit: float = 0.3
+    p_success_edit: float = 0.5
     """Probability that an analyst of successes proposes an edit; it cannot be useful."""
-    judgement: float = 0.2
+    judgement: float = 0.1
     """Signal of the ranking, in standard deviations between a useless edit and a useful one."""
     heed: float = 0.5
     """Probability that an analyst reconsiders a proposal that the history shows as rejected."""
@@ -70,7 +70,7 @@ class Params:
     """Ways in which analysts word the same rule."""
     rewrite_loss: float = 0.03
     """Probability that a rewriting call loses a rule that was there."""
-    insight: float = 0.25
+    insight: float = 0.1
     """Probability that who compares two skills traces a failure to the harmful rule that caused it."""
     analyst_insight: float = 0.0
     """The same for an analyst of one minibatch, who then proposes to delete the line."""
