@@ -17,10 +17,12 @@ from skillopt.config.backends import AGENTS
 from skillopt.core.errors import ConfigError
 from skillopt.engine.agents import agent_settings, check_target, reading_notices, with_tools
 from skillopt.envs.jsonl.settings import JsonlSettings
+from skillopt.envs.searchqa.adapter import SearchQASettings
 from skillopt.store.journal import Journal, Recorded
 
 Load = Callable[..., Config]
 HOME = "/home/user"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -206,3 +208,14 @@ def test_a_run_says_so_when_no_agent_ever_read_the_skill(tmp_path: Path) -> None
     entry("c", True)
     assert reading_notices(journal) == []
     journal.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"), [("codex", "codex_exec"), ("claude_code", "claude_code_exec"), ("copilot", "copilot_exec")]
+)
+def test_the_shipped_variants_load_and_pass_the_checks(name: str, backend: str) -> None:
+    path = ROOT / "configs" / "searchqa" / f"{name}.yaml"
+    config = load_config(path, environ={}, env_schemas={"searchqa": SearchQASettings}).config
+    assert (config.model.target_backend, config.model.optimizer_backend) == (backend, "openai_chat")
+    assert check_target(config) == []
+    assert agent_settings(config, role_settings(config.model, "target"), {"HOME": HOME}, None).backend == backend

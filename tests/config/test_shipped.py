@@ -84,6 +84,10 @@ DOCUMENTED = [
     "--split_dir data/searchqa_split --optimizer_model gpt-5.5 --target_model gpt-5.5",
     "--cfg-options model.teacher_backend=openai_chat train.batch_size=40 optimizer.learning_rate=4",
     "--teacher_model gpt-5.5 --student_model gpt-5.5 --reasoning_effort medium",
+    "--cfg-options model.teacher_backend=openai_chat model.student_backend=codex_exec train.batch_size=40"
+    " optimizer.learning_rate=4",
+    "--teacher_backend openai_chat --student_backend codex_exec --teacher_model gpt-5.5 --student_model gpt-5.5-codex"
+    " --use_deep_reflect true --skill_update_mode rewrite_from_suggestions",
     "optimizer.learning_rate=16 optimizer.lr_scheduler=linear gradient.analyst_workers=8",
     "--split_mode ratio --data_path /path/to/searchqa_data.json",
     "--split_mode split_dir --split_dir /path/to/searchqa_split",
