@@ -83,7 +83,8 @@ def explain(spec: KeySpec, value: Any, error: ValidationError, *, where: str) ->
         reason = "there is no such key"
     reason = reason[:1].lower() + reason[1:]
     near = nearest(str(value), map(str, spec.choices)) if spec.choices else ""
-    given = "" if spec.secret or inside else f"={shown(spec, value)}"
+    # A map is long, and may hold what belongs nowhere: its place says enough.
+    given = "" if spec.secret or inside or isinstance(value, Mapping) else f"={shown(spec, value)}"
     return ConfigError(f"{path}{given} ({where}): {reason}{near}")
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 
 from skillopt.core.errors import TransientModelError
 from skillopt.model.dialect import is_refused_form, names_field
+from skillopt.model.schema_text import schema_text
 from skillopt.model.types import ChatReply, ChatRequest, Finish, Message, ToolCall, Usage
 from skillopt.model.wire import as_mapping, parse_body, shortened, whole
 
@@ -55,8 +56,7 @@ class Form:
             output = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
             body["output_config"] = {**body.get("output_config", {}), **output}
         elif request.schema is not None:
-            schema = json.dumps(dict(request.schema), ensure_ascii=False)
-            system.append(f"Reply with one JSON value only. Its JSON schema:\n{schema}")
+            system.append(schema_text(request.schema))
         if system:
             body["system"] = [{"type": "text", "text": text} for text in system]
             self._mark(body["system"])

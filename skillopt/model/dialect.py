@@ -8,13 +8,13 @@ in its own error message and not in a loop. Values out of range are no question 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from skillopt.model import responses
+from skillopt.model.schema_text import with_schema_told
 from skillopt.model.types import ChatRequest, Message
 
 Api = Literal["chat", "responses"]
@@ -90,11 +90,7 @@ class Dialect:
             return request.messages
         if self.schema_form == "json_object":
             body["response_format"] = {"type": "json_object"}
-        text = "Reply with one JSON value only. Its JSON schema:\n" + json.dumps(schema, ensure_ascii=False)
-        first, *rest = request.messages
-        if first.role == "system" and isinstance(first.content, str):
-            return (Message("system", f"{first.content}\n\n{text}"), *rest)
-        return (Message("system", text), *request.messages)
+        return with_schema_told(request).messages
 
     def after(self, words: str, *, sent: Mapping[str, Any]) -> Dialect | None:
         """The next form after a refusal in these words of the body `sent`; None when the words are not about form."""
