@@ -29,7 +29,7 @@ class MyEnv:
     """One class, a dozen short methods.
 
     Optional: `hidden_reference(item)` returns how an item is solved, for analysts and never for the target;
-    `takes_readout = False` says that every word of a reply is scored, so that no diagnostic question fits beside a task.
+    `takes_readout = False` says that every word of a reply is scored, so that no diagnostic question fits beside it.
     """
 
     Settings = MySettings
