@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillopt.core.origins import text_of, undo
 from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
-from skillopt.core.skill import MARKERS, Skill
+from skillopt.core.skill import Skill
 from skillopt.engine.cause import Cause
 from skillopt.engine.provenance import Traced
 from skillopt.gate.interval import mean_interval
@@ -86,20 +85,11 @@ def parts(traced: Traced) -> list[Part]:
     full = traced.version.skill
     found: list[Part] = []
     for name in traced.surviving():
-        text = without(traced, [name])
+        text = traced.without([name]).version.skill
         lines = tuple(line.text for line in traced.lines if line.origin == name and line.text.strip())
         if text != full:
             found.append(Part(traced.causes[name], lines, text))
     return found
-
-
-def without(traced: Traced, names: Sequence[str]) -> Skill:
-    """The skill as if these causes had not been: the latest is undone first, so that what it replaced can go too."""
-    order = list(traced.causes)
-    lines = traced.lines
-    for name in sorted(names, key=order.index, reverse=True):
-        lines = undo(lines, traced.hunks.get(name, ()), name, keep=MARKERS)
-    return Skill(text_of(lines, like=traced.version.skill.text))
 
 
 def compare(full: Sequence[Rollout], ablated: Sequence[Rollout], value: Value) -> Effect:

@@ -18,7 +18,7 @@ from skillopt.core.errors import DataError, StopRun
 from skillopt.core.item import Item
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.ablate import ALPHA, Effect, Part, compare, items_to_show, parts, without, worse_p
+from skillopt.engine.ablate import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
 from skillopt.engine.bill import write_logs
 from skillopt.engine.measure import measure
 from skillopt.engine.provenance import Traced
@@ -108,10 +108,13 @@ async def ablate(session: Session, traced: Traced, wish: Wish) -> Ablation:
         full = await _measured(session, result, skill, 1 + len(found), 0)
         result.full = split_summary(full)
         await _write(session, result)
+        session.emit("notice", text=f"full skill measured; {len(found)} texts to go")
         for n, part in enumerate(found):
             ablated = await _measured(session, result, part.without, 1 + len(found), n + 1)
-            result.rows[n] = (part, compare(full, ablated, session.metric.value))
+            effect = compare(full, ablated, session.metric.value)
+            result.rows[n] = (part, effect)
             await _write(session, result)
+            session.emit("notice", text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}")
         if wish.prune:
             result.pruned = await _prune(session, traced, result)
     except StopRun as error:
@@ -142,7 +145,7 @@ async def _prune(session: Session, traced: Traced, result: Ablation) -> dict[str
     wish, value = result.wish, session.metric.value
     names = [part.cause.name for part, effect in result.rows if _prunable(session, effect, wish)]
     body: dict[str, Any] = {"left_out": names, "accepted": False, "skill_hash": None}
-    text = without(traced, names)
+    text = traced.without(names).version.skill
     if not names or text == result.skill or text.is_blank:
         why = "every edit pays, or was not measured" if not names else "nothing would be left of the skill"
         return {**body, "reason": why}

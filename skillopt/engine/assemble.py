@@ -32,6 +32,7 @@ from skillopt.engine.rundir import RunDir
 from skillopt.engine.secrets import certain, known_secrets
 from skillopt.engine.session import Session, reminders
 from skillopt.engine.timing import Timings
+from skillopt.engine.veto import complaints
 from skillopt.envs.base import Env, Splits, hidden_reference
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
@@ -149,6 +150,8 @@ async def open_session(
         for text in without_effect(config):
             emit("notice", text=text)
     initial = starting_skill(config) if need == "train" else Skill("")
+    for text in complaints(initial):
+        emit("notice", text=text)
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
         lock = RunLock(out_root)

@@ -5,16 +5,16 @@ Reads views and writes nothing. The bytes decide: a text is explained only if it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from skillopt.core.errors import RunDirError
-from skillopt.core.origins import Hunk, Line
+from skillopt.core.origins import Hunk, Line, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.engine.cause import INITIAL, Cause
 from skillopt.engine.lineage import Lineage, Proof, Version, kept
-from skillopt.engine.run_views import RunViews
+from skillopt.engine.run_views import RunViews, as_list, as_mapping
 
 Record = Mapping[str, Any]
 
@@ -47,6 +47,14 @@ class Traced:
             counts[line.origin] += line.text.strip() not in ("", *MARKERS)
         return {name: n for name, n in counts.items() if n and name != INITIAL.name}
 
+    def without(self, names: Sequence[str]) -> Traced:
+        """The text as if these causes had not been: the latest is undone first, so that what it replaced can go too."""
+        order, lines = list(self.causes), self.lines
+        for name in sorted(names, key=order.index, reverse=True):
+            lines = undo(lines, self.hunks.get(name, ()), name, keep=MARKERS)
+        skill = Skill(text_of(lines, like=self.version.skill.text))
+        return replace(self, version=Version(f"{self.version.name} without {', '.join(names)}", skill, lines))
+
     def to_json(self) -> dict[str, Any]:
         """All lines with the names of their causes, and those causes."""
         named = dict.fromkeys(name for line in self.lines for name in (line.origin, *line.earlier))
@@ -73,11 +81,26 @@ class Provenance:
     """(step, text it was made from) of the candidates that were not kept."""
 
     def of(self, skill: Skill) -> Traced:
-        """The text with these bytes: the last accepted one, else a candidate. Raises `RunDirError` for others."""
+        """The text with these bytes: the last accepted one, a candidate, or what an ablation made of a text. Raises
+        `RunDirError` for others."""
+        found = self._accepted(skill) or self._candidate(skill) or self._ablated(skill)
+        if found is None:
+            raise RunDirError(
+                f"these bytes ({skill.hash}) are no text of the run {self.lineage.views.root}: the file was edited "
+                "since, or it comes from another run",
+                hint=f"blame {self.lineage.views.root / 'best_skill.md'}, or see with skillopt diff what was changed",
+            )
+        return found
+
+    def _accepted(self, skill: Skill) -> Traced | None:
         lineage = self.lineage
         for place in reversed(range(len(lineage.versions))):
             if lineage.versions[place].skill == skill:
                 return Traced(lineage.versions[place], place, lineage.causes, lineage.hunks, lineage.proofs)
+        return None
+
+    def _candidate(self, skill: Skill) -> Traced | None:
+        lineage = self.lineage
         for step, before in self.candidates:
             if lineage.views.skill(f"{lineage.views.step_dir(step)}/candidate_skill.md") == skill:
                 record = next(r for r in lineage.views.history if r.get("step") == step)
@@ -86,11 +109,22 @@ class Provenance:
                 version = replace(branch.last, name=f"candidate of step {step} (not kept)")
                 place = next(n for n, v in enumerate(lineage.versions) if v.name == before.name) + 1
                 return Traced(version, place, branch.causes, branch.hunks, branch.proofs)
-        raise RunDirError(
-            f"these bytes ({skill.hash}) are no text of the run {lineage.views.root}: the file was edited since, or it "
-            "comes from another run",
-            hint=f"blame {lineage.views.root / 'best_skill.md'}, or see with skillopt diff what was changed",
-        )
+        return None
+
+    def _ablated(self, skill: Skill) -> Traced | None:
+        """A text of `skillopt ablate`: an accepted one without one edit, or without all that were pruned."""
+        result = self.lineage.views.mapping("ablation/ablation.json")
+        full = next((v.skill for v in self.lineage.versions if v.skill.hash == result.get("skill_hash")), None)
+        traced = self._accepted(full) if full is not None else None
+        if traced is None:
+            return None
+        pruned = as_list(as_mapping(result.get("pruned")).get("left_out"))
+        for names in (pruned, *([as_mapping(row).get("origin")] for row in as_list(result.get("edits")))):
+            if names and all(name in traced.causes for name in names):
+                left = traced.without([str(name) for name in names])
+                if left.version.skill == skill:
+                    return left
+        return None
 
 
 def trace(views: RunViews) -> Provenance:

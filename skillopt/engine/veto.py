@@ -53,5 +53,11 @@ def in_proposed_order(vetoed: Sequence[LeakedEdit], proposed: Patch) -> list[Lea
     return sorted((replace(v, index=places.get(id(v.edit), v.index)) for v in vetoed), key=lambda v: v.index)
 
 
+def complaints(skill: Skill) -> list[str]:
+    """Errors that a skill has already, for whoever starts a run from it: strict agents would not load the result."""
+    found = new_errors(Document(""), _document(skill))
+    return [f"warning: the initial skill, line {f.line}: {f.message} ({f.rule}; {f.hint})" for f in found]
+
+
 def _document(skill: Skill) -> Document:
     return Document(skill.text, read_header(skill))

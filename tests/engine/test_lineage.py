@@ -17,7 +17,7 @@ from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
 from skillopt.core.regions import with_appendix, with_slow_update
 from skillopt.core.skill import Skill
-from skillopt.engine.ablate import parts, without
+from skillopt.engine.ablate import parts
 from skillopt.engine.provenance import Traced, trace
 from skillopt.engine.run_views import open_run
 
@@ -188,7 +188,9 @@ def test_notes_slow_update_and_meta_reflection(views):
     assert [p.cause.name for p in parts(traced)] == [
         "step_0001/edit_1", "step_0001/appendix_note", "slow_update_epoch_01", "meta_reflect_epoch_01/edit_1",
     ]  # fmt: skip
-    assert without(traced, ["slow_update_epoch_01"]).text.split() == with_slow_update(final, "").text.split()
+    assert (
+        traced.without(["slow_update_epoch_01"]).version.skill.text.split() == with_slow_update(final, "").text.split()
+    )
 
 
 def test_a_rewrite_keeps_what_it_repeats_and_owns_the_rest(views):

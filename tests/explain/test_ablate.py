@@ -122,6 +122,8 @@ def test_pruning_takes_out_what_pays_nothing_or_harms_and_is_measured_as_a_whole
     assert pruned["p_worse"] == pytest.approx(paired_p([float(d) for d in differences], margin=0.1))
     assert pruned["saved"]["chars"] == len(full) - len(text) > 0
     assert text.startswith("---\r\nname: boxes\r\n")
+    origins = {line.origin for line in trace(open_run(root)).of(Skill(text)).lines}
+    assert origins and not origins & set(pruned["left_out"])
     harmful = [row for row in result["edits"] if any("AVOID" in line for line in row["lines"])]
     assert all(row["origin"] in pruned["left_out"] for row in harmful if row["worth"] < 0)
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from skillopt.cli.main import invoke
 from skillopt.config import OptimizerSection
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.skill import Skill
 from skillopt.engine.assemble import leak_index
-from skillopt.engine.veto import faults, in_proposed_order, lines_without_faults, without_faults
+from skillopt.engine.veto import complaints, faults, in_proposed_order, lines_without_faults, without_faults
 from skillopt.envs.base import Splits
 from tests.explain import toy_runs
 from tests.explain.toy_runs import SKILL, run, write_project
@@ -67,6 +68,14 @@ def test_guidance_loses_the_line_and_keeps_the_rest():
     text, vetoed = lines_without_faults(ON, Skill(SKILL), f"Look twice.\nSend {KEY}.\n\nWeigh it.")
     assert text == "Look twice.\n\nWeigh it." and len(vetoed) == 1
     assert lines_without_faults(ON, Skill(SKILL), "Look twice.\n") == ("Look twice.\n", [])
+
+
+def test_a_run_that_starts_from_an_unsound_skill_says_so(tmp_path, capsys):
+    bad = SKILL.replace('"Boxes: what they hold"', "Boxes: what they hold")
+    config = write_project(tmp_path, bad, train__num_epochs=1)
+    assert invoke(["train", "--config", str(config), f"env.out_root={tmp_path / 'run'}", "--yes"]) == 0
+    assert "warning: the initial skill, line 3: strict YAML refuses the header" in capsys.readouterr().out
+    assert complaints(Skill(SKILL)) == []
 
 
 def with_bell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:
