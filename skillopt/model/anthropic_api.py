@@ -130,6 +130,8 @@ class AnthropicBackend:
                 body["max_tokens"] = min(s.max_tokens, body["max_tokens"])
             try:
                 return await self._post(body)
+            except sdk.Filtered:
+                return ChatReply("", "refusal", model=self.model)
             except FatalModelError as refusal:
                 if self.form == form:
                     learned = form.after(refusal.message, sent=body) if " answered 400:" in refusal.message else None

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict, replace
 from typing import Any, Protocol, runtime_checkable
 
-from skillopt.core.errors import DeadlineExceeded, ModelError, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.limiter import Place
@@ -151,6 +151,7 @@ class _Call:
         self._prompt_bound = prompt_bound(request.messages) + sum(bound(str(tool)) for tool in request.tools)
         self._admitted = False
         self._raised = False
+        self._capped: ChatReply | None = None
         self._emptied = False
         self._cut: str | None = None
         self._usages: list[Usage] = []
@@ -166,6 +167,11 @@ class _Call:
             )
         except _Doubtful as last:
             reply = last.reply
+        except FatalModelError as error:
+            # More than the model can write was our wish, not the user's: what it said under the smaller cap stands.
+            if self._capped is None or " answered 400:" not in error.message:
+                raise
+            reply = self._capped
         except (TransientModelError, DeadlineExceeded) as error:
             client.breaker.lost(error.message)
             raise
@@ -254,6 +260,7 @@ class _Call:
                 raise _Doubtful(reply, f"the reply was cut after {used or 'an unknown number of'} tokens")
             if empty and not self._raised and self._cap < self._highest_cap:
                 self._raised = True
+                self._capped = reply
                 self._cap = min(self._cap * RAISED_CAP_FACTOR, self._highest_cap)
                 raise _Doubtful(reply, "the completion cap was used up before any text")
         elif reply.finish == "stop" and empty and not self._emptied:

@@ -12,6 +12,7 @@ from typing import Any
 
 from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.redact import redact
+from skillopt.model import sdk
 from skillopt.model.openai_compatible import CompatibleBackend, compatible_settings
 from skillopt.model.types import ChatReply
 from skillopt.model.wire import as_mapping, shortened
@@ -25,6 +26,7 @@ _REFUSED = {
     1008: "the account is empty",
 }
 _OVERLOADED = frozenset({1002, 1041, 2045})
+_FILTERED = frozenset({1026, 1027})
 _TOO_LONG = 1039
 _BAD_REQUEST = 2013
 
@@ -54,7 +56,7 @@ class MinimaxBackend(CompatibleBackend):
         return super()._read(text, where)
 
     def _inner_failure(self, text: str, where: str) -> ModelError | None:
-        """The failure that a 200 reports, if it does."""
+        """The failure that a 200 reports, if it does. Raises `sdk.Filtered` when it is the content filter's."""
         if "base_resp" not in text:
             return None
         try:
@@ -68,6 +70,8 @@ class MinimaxBackend(CompatibleBackend):
         message = (
             f"{where} answered 400: {words} (code {code})" if code == _BAD_REQUEST else f"{where}: {words} ({code})"
         )
+        if code in _FILTERED:
+            raise sdk.Filtered
         if code == _TOO_LONG:
             return ContextOverflow(message)
         if code in _REFUSED or code == _BAD_REQUEST:

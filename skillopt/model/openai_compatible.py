@@ -142,6 +142,8 @@ class CompatibleBackend:
             key = f"{request.idempotency_key}-{form.cap_field[4]}{len(form.omitted)}{form.schema_form[-1]}{form.api[0]}"
             try:
                 return await self._post(body, key if request.idempotency_key else "")
+            except sdk.Filtered:
+                return ChatReply("", "refusal", model=self.model)
             except FatalModelError as refusal:
                 if self.dialect == form:
                     learned = form.after(refusal.message, sent=body) if self._is_about_form(refusal) else None

@@ -98,8 +98,9 @@ def read_response(text: str, where: str) -> ChatReply:
             calls.append(
                 ToolCall(str(item.get("call_id") or ""), str(item["name"]), str(item.get("arguments") or "{}"))
             )
-        content: Any = item.get("content") if item.get("type") == "message" else None
-        for part in (as_mapping(entry) for entry in cast("list[Any]", content or [])):
+        content: Any = item.get("content")
+        parts = cast("list[Any]", content) if item.get("type") == "message" and isinstance(content, list) else []
+        for part in map(as_mapping, parts):
             if part.get("type") == "refusal":
                 refused.append(str(part.get("refusal") or ""))
             elif part.get("type") == "output_text":

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any
 from skillopt.core.errors import TransientModelError
 from skillopt.core.redact import MARK, redact
 from skillopt.model.endpoint import LEAST_REAL_KEY, is_loopback
-from skillopt.model.wire import shortened, status_error
+from skillopt.model.wire import is_filtered, shortened, status_error
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
     from anthropic import DefaultAsyncHttpxClient as AnthropicTransport
     from openai import AsyncOpenAI
     from openai import DefaultAsyncHttpxClient as OpenAITransport
+
+
+class Filtered(Exception):
+    """A filter of the provider's refused the prompt or its answer. The backend replies with a refusal."""
 
 
 async def post(
@@ -33,13 +37,16 @@ async def post(
     secrets: Collection[str],
     timeout_s: float,
 ) -> str:
-    """The text of a 200. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` naming `where`."""
+    """The text of a 200. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` naming `where`, or
+    `Filtered`."""
     module: Any = import_module(type(client).__module__.partition(".")[0])
     options: Any = {"headers": dict(headers)}
     try:
         return await client.post(path, cast_to=str, body=dict(body), options=options)
     except module.APIStatusError as error:
         response: Any = error.response
+        if is_filtered(response.status_code, response.text):
+            raise Filtered from None
         raise status_error(
             response.status_code, response.text, response.headers, where=where, secrets=secrets
         ) from None

@@ -32,6 +32,11 @@ _CONTEXT = re.compile(
     r"|exceeds? the (?:available )?context|input is too long|reduce the length",
     re.IGNORECASE,
 )
+_FILTERED = re.compile(
+    r"content_filter|content management policy|content[ _]filtering policy|content_policy|invalid_prompt"
+    r"|flagged as potentially violating",
+    re.IGNORECASE,
+)
 _NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE)
 _HINTS = {
     401: "check the API key of this role",
@@ -152,6 +157,11 @@ def shortened(text: str, *, limit: int = _LONGEST_WORDS) -> str:
     """One line of at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def is_filtered(status: int, body: str) -> bool:
+    """True when a filter of the provider's refused this prompt or its answer: a refusal, no fault of the request."""
+    return status in (400, 403) and _FILTERED.search(body) is not None
 
 
 def status_error(

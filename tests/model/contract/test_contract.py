@@ -130,6 +130,16 @@ async def test_empty_with_length_raises_the_cap_once(place: Make, rig: Make) -> 
     assert (reply.text, reply.finish) == ("", "length") and len(p.server.seen) == 2
 
 
+async def test_a_raised_cap_that_the_model_refuses_ends_in_what_it_said(place: Make, rig: Make) -> None:
+    too_much = Fault(400, "max_tokens is too large: this model supports at most 500 completion tokens")
+    p = await place(lambda seen: Say("", "length", usage=(10, seen.cap, 0, 0)) if seen.cap < 500 else too_much)
+    reply = await rig(p.backend).chat(max_completion_tokens=200)
+    assert (reply.text, reply.finish) == ("", "length") and len(p.server.seen) == 2
+    p.server.script = lambda seen: Say("", "length", usage=(10, seen.cap, 0, 0)) if seen.cap < 500 else Fault(401, "x")
+    with pytest.raises(FatalModelError, match="401"):
+        await rig(p.backend).chat(max_completion_tokens=200)
+
+
 async def test_usage_is_read_whole_and_absent_is_unknown(place: Make) -> None:
     p = await place(lambda seen: Say(usage=(100, 20, 64, 5)))
     assert (await p.backend.complete(ask())).usage == Usage(100, 20, 64, 5)
@@ -174,6 +184,21 @@ async def test_too_long_a_prompt_is_the_items_fault_alone(place: Make) -> None:
         p = await place(lambda seen, fault=fault: fault)
         with pytest.raises(ContextOverflow):
             await p.backend.complete(ask())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        "Output blocked by content filtering policy",
+        "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+    ],
+)
+async def test_the_providers_filter_is_a_refusal(place: Make, words: str) -> None:
+    """One item's content must not end the run of all the others."""
+    p = await place(lambda seen: Fault(400, words))
+    reply = await p.backend.complete(ask())
+    assert (reply.text, reply.finish, reply.usage) == ("", "refusal", Usage())
 
 
 @pytest.mark.parametrize(
