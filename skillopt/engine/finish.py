@@ -26,7 +26,7 @@ from skillopt.engine.report import render_report
 from skillopt.engine.report_epochs import epoch_ends
 from skillopt.engine.session import Session, count_rollouts
 from skillopt.engine.standing import Standing
-from skillopt.engine.summary import paired, split_summary, task_table, verdict_sentence
+from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.store.atomic import write_json
@@ -199,6 +199,7 @@ def build_summary(
     totals = Tally(stages={"_total": dict[str, "int | None"](total)})
     for row in tally.stages.values():
         _add(totals, {"_total": row})
+    spent = cost_of(session, tally.stages)
     return {
         "version": VERSION,
         "config": "config.json",
@@ -229,8 +230,9 @@ def build_summary(
         "stopped": stopped,
         "notices": [*session.notices, *reading_notices(session.journal)],
         "token_summary": {stage: _with_total(row) for stage, row in {**tally.stages, **totals.stages}.items()},
+        "cost_per_point": per_point(comparison, _with_total(totals.stages["_total"])["total_tokens"], spent),
         "cost": {
-            "usd": cost_of(session, tally.stages),
+            "usd": spent,
             "by_role": _money(session, tally),
             "note": "list price of the calls this result rests on",
         },

@@ -12,6 +12,7 @@ from typing import Any
 
 from skillopt.engine.report_epochs import dropped_at_ends, epochs_section, kept_at_an_end
 from skillopt.engine.report_reflection import kept_something, notes_section, reflection_remarks
+from skillopt.engine.report_tests import score_of, sealed_test, table, task_types
 
 Record = Mapping[str, Any]
 
@@ -33,8 +34,8 @@ def render_report(
     parts = [
         f"# {headline(summary, initial_text, best_text)}",
         _lead(summary, history, initial_text == best_text),
-        _tests(summary),
-        _task_types(summary),
+        sealed_test(summary),
+        task_types(summary),
         _steps(history),
         _edits(history, initial_text, best_text),
         epochs_section(summary),
@@ -64,7 +65,8 @@ def headline(summary: Record, initial_text: str, best_text: str) -> str:
 
 def why_nothing(summary: Record, history: Sequence[Record]) -> str:
     """Why no candidate was kept, or a blank text when one was."""
-    if any(map(kept_something, history)) or kept_at_an_end(summary):
+    last: Record = summary.get("last_look") or {}
+    if any(map(kept_something, history)) or kept_at_an_end(summary) or last.get("action") in ACCEPTS:
         return ""
     if not history:
         return str(summary.get("stopped") or "no step was finished")
@@ -109,6 +111,9 @@ def alarms(summary: Record, history: Sequence[Record]) -> list[str]:
 
 def _lead(summary: Record, history: Sequence[Record], unchanged: bool) -> str:
     lines = [str(summary.get("verdict") or "")]
+    last: Record = summary.get("last_look") or {}
+    if last:
+        lines.append(f"The run's last look at the draft: {_ACTIONS.get(str(last['action']), '')}, {last['reason']}.")
     nothing = why_nothing(summary, history)
     if nothing:
         lines.append(f"Why nothing was kept: {nothing}.")
@@ -129,70 +134,6 @@ def _lead(summary: Record, history: Sequence[Record], unchanged: bool) -> str:
     return "\n\n".join(line for line in lines if line)
 
 
-def _score(value: Any) -> str:
-    return "not measured" if value is None else f"{float(value):.4f}"
-
-
-def _bounds(bounds: Any) -> str:
-    return f"[{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "–"
-
-
-def _scope(row: Record) -> str:
-    n, total = row.get("n"), row.get("total")
-    return f"{n} of {total}" if total is not None else str(n)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-_TESTS = (("initial", "baseline_test"), ("best", "test"), ("final", "final_test"))
-
-
-def _tests(summary: Record) -> str:
-    rows: list[list[str]] = []
-    for name, key in _TESTS:
-        row: Record | None = summary.get(key)
-        if row:
-            scope = _scope(row)
-            rows.append([name, _score(row.get("hard")), _bounds(row.get("interval")), _score(row.get("soft")), scope])
-    if not rows:
-        return "## Sealed test\n\nNot measured."
-    text = "## Sealed test\n\n" + _table(["skill", "hard", "95 % interval", "soft", "items"], rows)
-    paired: Record = summary.get("paired") or {}
-    if paired.get("n"):
-        text += (
-            f"\n\nBest against initial, paired on {paired['n']} items: {paired.get('wins')} won, "
-            f"{paired.get('losses')} lost, difference {_signed(paired.get('delta'))} "
-            f"with 95 % interval {_bounds(paired.get('interval'))}"
-        )
-        text += f", sign test p = {paired['p']:.3g}." if paired.get("p") is not None else "."
-    return text
-
-
-def _signed(value: Any) -> str:
-    return "unknown" if value is None else f"{float(value):+.4f}"
-
-
-_TYPE_KEYS = (("initial", "test_eval_baseline"), ("best", "test_eval"), ("final", "test_eval_final"))
-
-
-def _task_types(summary: Record) -> str:
-    """Hard accuracy by task type; left out where the items are of one kind."""
-    by_skill: Mapping[str, Mapping[str, Record]] = summary.get("test_by_task_type") or {}
-    shown = [(name, by_skill[key]) for name, key in _TYPE_KEYS if key in by_skill]
-    kinds = sorted({kind for _, table in shown for kind in table if kind != "overall"})
-    if len(kinds) < 2:
-        return ""
-    rows: list[list[str]] = []
-    for kind in kinds:
-        cells = [table.get(kind, {}) for _, table in shown]
-        rows.append([kind, str(max(c.get("total", 0) for c in cells)), *(_score(c.get("hard_acc")) for c in cells)])
-    return "## By task type\n\n" + _table(["type", "items", *(name for name, _ in shown)], rows)
-
-
 def _count(value: Any) -> str:
     if value is None:
         return "–"
@@ -205,13 +146,13 @@ def _steps(history: Sequence[Record]) -> str:
     rows: list[list[str]] = []
     for r in history:
         score = r.get("candidate_gate_score")
-        shown = _score(score) if score is not None else ("stopped early" if r.get("early_stopped") else "–")
+        shown = score_of(score) if score is not None else ("stopped early" if r.get("early_stopped") else "–")
         action = str(r.get("action"))
         asked = r.get("evaluated_n")
         rows.append(
             [
                 str(r.get("step")),
-                _score(r.get("rollout_hard")),
+                score_of(r.get("rollout_hard")),
                 f"{r.get('n_edits_ranked', 0)} of {r.get('n_edits_merged', 0)}",
                 shown,
                 f"{_count(r.get('wins'))} / {_count(r.get('losses'))}",
@@ -220,7 +161,7 @@ def _steps(history: Sequence[Record]) -> str:
             ]
         )
     head = ["step", "batch", "edits", "selection", "won / lost", "items asked", "verdict"]
-    return "## Steps\n\n" + _table(head, rows)
+    return "## Steps\n\n" + table(head, rows)
 
 
 def _edits(history: Sequence[Record], initial_text: str, best_text: str) -> str:
@@ -281,7 +222,11 @@ def _cost(summary: Record) -> str:
         f"Money at list prices: {usd}.{who} Counted are the answers that the result rests on, each as often as it was "
         "used; what was paid, once an answer and with work done ahead, is in `logs/ledger.json`."
     )
-    return "## Cost\n\n" + _table(["stage", "calls", "prompt tokens", "completion tokens"], rows) + f"\n\n{note}"
+    point: Record = summary.get("cost_per_point") or {}
+    if point:
+        money = "money unknown" if point.get("usd") is None else f"${float(point['usd']):.4f}"
+        note += f" One point of the sealed test's gain cost {_number(point.get('tokens'))} tokens and {money}."
+    return "## Cost\n\n" + table(["stage", "calls", "prompt tokens", "completion tokens"], rows) + f"\n\n{note}"
 
 
 def _remarks(summary: Record, history: Sequence[Record]) -> str:

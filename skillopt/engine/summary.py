@@ -47,26 +47,58 @@ def task_table(rollouts: Sequence[Rollout]) -> dict[str, Any]:
 
 
 def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> dict[str, Any] | None:
-    """The comparison of two skills on the same items: mean difference of hard, interval, exact sign test."""
+    """The comparison of two skills on the same items: mean difference of hard, interval, exact two-sided sign test.
+
+    With the ids of the items won and lost, what each side lost to faults, and the same for each task type."""
     if not before or not after:
         return None
     first = {r.item.id: r.scored for r in before}
     pairs = [(first[r.item.id], r.scored) for r in after]
-    both = [(a.hard, b.hard) for a, b in pairs if a is not None and b is not None]
-    if len(both) < 2:
+    found = [
+        (r.item.id, r.item.task_type, b.hard - a.hard)
+        for r, (a, b) in zip(after, pairs, strict=True)
+        if a is not None and b is not None
+    ]
+    if len(found) < 2:
         return None
-    differences = [b - a for a, b in both]
-    wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    kinds = sorted({kind for _, kind, _ in found if kind})
+    by_type = {kind: [d for _, k, d in found if k == kind] for kind in kinds}
     gap = abs(sum(a is None for a, _ in pairs) - sum(b is None for _, b in pairs)) / len(pairs)
     return {
-        "n": len(both),
-        "wins": wins,
-        "losses": losses,
-        "delta": math.fsum(differences) / len(both),
-        "interval": [round(x, 6) for x in mean_interval(differences)],
-        "p": sign_test(wins, losses),
+        **_difference([d for _, _, d in found]),
+        "won": [name for name, _, d in found if d > 0],
+        "lost": [name for name, _, d in found if d < 0],
+        "by_type": {kind: _difference(values) for kind, values in by_type.items() if len(values) > 1},
+        "attrition": {"initial": sum(a is None for a, _ in pairs), "best": sum(b is None for _, b in pairs)},
         "attrition_gap": round(gap, 6),
         "void": gap > MAX_ATTRITION_GAP,
+    }
+
+
+def _difference(differences: Sequence[float]) -> dict[str, Any]:
+    wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    return {
+        "n": len(differences),
+        "wins": wins,
+        "losses": losses,
+        "delta": math.fsum(differences) / len(differences),
+        "interval": [round(x, 6) for x in mean_interval(differences)],
+        "p": sign_test(wins, losses),
+    }
+
+
+def per_point(comparison: Mapping[str, Any] | None, tokens: int | None, usd: float | None) -> dict[str, Any] | None:
+    """What one percentage point of sealed-test gain cost, in tokens and dollars of the calls the result rests on.
+
+    None where no gain was measured: a price of nothing is no price.
+    """
+    if comparison is None or comparison["void"] or comparison["delta"] <= 0:
+        return None
+    points = 100 * comparison["delta"]
+    return {
+        "points": round(points, 6),
+        "tokens": None if tokens is None else round(tokens / points),
+        "usd": None if usd is None else round(usd / points, 6),
     }
 
 
