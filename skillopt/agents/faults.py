@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from skillopt.agents.settings import AgentSettings
 from skillopt.clis.failure import Failure
 from skillopt.clis.session import Session
-from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
-from skillopt.core.redact import redact
+from skillopt.core.errors import ModelError
+from skillopt.model.cli_fault import error_of
 from skillopt.model.types import Usage
 
 
@@ -23,12 +23,7 @@ def fault_of(failure: Failure | None, settings: AgentSettings, version: str) -> 
     if failure is None or failure.kind == "turns":
         return None
     who = f"{settings.cli.program} {version}".strip()
-    message = redact(f"{who}: {failure.message}", settings.secrets)
-    if failure.fatal:
-        return FatalModelError(message, hint=_HINTS.get(failure.kind, ""))
-    if failure.kind == "context":
-        return ContextOverflow(message)
-    return TransientModelError(message, overloaded=failure.kind in ("rate", "overload"))
+    return error_of(failure, who=who, secrets=settings.secrets, hints=_HINTS)
 
 
 _HINTS: Mapping[str, str] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 from skillopt.agents.workspace import Delivery
 from skillopt.clis.catalogue import PACKAGES
 from skillopt.clis.job import Cli, Endpoint
+from skillopt.core.redact import environment_secrets
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,8 @@ class AgentSettings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that no file may hold: the role's keys, and every variable of the caller that looks like one."""
-        named = [v for k, v in self.environ.items() if k.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))]
         own = (self.api_key, self.endpoint.api_key if self.endpoint else "")
-        return tuple(value for value in (*own, *named) if len(value) >= 8)
+        return (*(value for value in own if value), *environment_secrets(self.environ))
 
     @property
     def install_hint(self) -> str:

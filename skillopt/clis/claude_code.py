@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 from skillopt.clis.claude_session import conversation, read_session, usage_tokens
@@ -38,6 +39,8 @@ class ClaudeCodeOptions:
     json_schema: Mapping[str, Any] | None = None
     plain: bool = False
     """A question without tools, project texts and session file; `instructions` replace the system prompt."""
+    reads_files: bool = False
+    """A plain question may read files of its directory (images, for one)."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,12 @@ class ClaudeCode:
     def launch(self, job: Job) -> Launch:
         config = job.home / ".claude"
         argv = [job.executable, "-p", "--output-format", "stream-json", "--verbose", *self._arguments()]
+        files: dict[Path, str] = {}
+        if self.options.instructions:
+            # A file, because an argument is bounded in length and shown in the process list.
+            path = job.home / "instructions.txt"
+            files[path] = self.options.instructions
+            argv += ["--system-prompt-file" if self.options.plain else "--append-system-prompt-file", str(path)]
         if job.model:
             argv += ["--model", job.model]
         env = {
@@ -70,18 +79,17 @@ class ClaudeCode:
             env |= {"ANTHROPIC_BASE_URL": job.endpoint.root, "ANTHROPIC_API_KEY": job.endpoint.key}
         elif job.api_key:
             env["ANTHROPIC_API_KEY"] = job.api_key
-        return Launch(tuple(argv), env, job.workspace, job.prompt, {}, (*job.folders, config))
+        return Launch(tuple(argv), env, job.workspace, job.prompt, files, (*job.folders, config))
 
     def _arguments(self) -> list[str]:
         options = self.options
         if options.plain:
-            argv = ["--tools", "", "--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands",
+            reads = ["--tools", "Read", "--allowedTools", "Read"] if options.reads_files else ["--tools", ""]
+            argv = [*reads, "--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands",
                     "--no-session-persistence", "--permission-mode", "dontAsk"]  # fmt: skip
         else:
             argv = ["--permission-mode", options.permission_mode, "--strict-mcp-config"]
             argv += ["--tools", ",".join(options.tools)]
-        if options.instructions:
-            argv += ["--system-prompt" if options.plain else "--append-system-prompt", options.instructions]
         if options.effort:
             argv += ["--effort", EFFORTS.get(options.effort, options.effort)]
         if options.max_thinking_tokens:

@@ -76,6 +76,9 @@ class Codex:
             schema = job.home / "schema.json"
             files[schema] = json.dumps(options.output_schema)
             argv += ["--output-schema", str(schema)]
+        if options.instructions and not options.profile:
+            # A file, because an argument is bounded in length and shown in the process list.
+            files[home / "config.toml"] = f"developer_instructions = {_toml(options.instructions)}\n"
         if options.plain:
             argv += ["--ephemeral"]
         if options.profile:
@@ -85,7 +88,7 @@ class Codex:
         for image in job.images:
             argv += ["--image", str(image)]
         for key, value in self._settings(job).items():
-            argv += ["-c", f"{key}={json.dumps(value)}"]
+            argv += ["-c", f"{key}={_toml(value)}"]
         env = {**job.base_env, "CODEX_HOME": str(home)}
         if job.endpoint is not None:
             env[_KEY_VARIABLE] = job.endpoint.key
@@ -104,7 +107,7 @@ class Codex:
         }
         if options.reasoning_effort:
             values["model_reasoning_effort"] = options.reasoning_effort
-        if options.instructions:
+        if options.instructions and options.profile:
             values["developer_instructions"] = options.instructions
         if options.plain:
             values |= {"features.shell_tool": False, "features.unified_exec": False, "project_doc_max_bytes": 0}
@@ -144,6 +147,11 @@ class Codex:
             version=session.version,
             bad_lines=stream.bad + recorded.bad,
         )
+
+
+def _toml(value: Any) -> str:
+    """A TOML value. Basic strings are JSON's, but for DEL, which TOML wants escaped, and without surrogate pairs."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def read_stream(records: Records, finished: Finished) -> Session:

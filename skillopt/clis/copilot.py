@@ -28,6 +28,8 @@ class CopilotOptions:
     allow_all_tools: bool = False
     plain: bool = False
     """A question without tools and instruction files."""
+    instructions: str = ""
+    """Stand before the prompt: the program has no other place for them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Copilot:
                 env["COPILOT_GITHUB_TOKEN"] = job.api_key
             if job.model:
                 argv += ["--model", job.model]
-        return Launch(tuple(argv), env, job.workspace, job.prompt, {}, (*job.folders, home))
+        prompt = f"{options.instructions}\n\n{job.prompt}" if options.instructions else job.prompt
+        return Launch(tuple(argv), env, job.workspace, prompt, {}, (*job.folders, home))
 
     def read(self, job: Job, finished: Finished) -> Session:
         stream = parse_lines(finished.stdout)

@@ -17,9 +17,18 @@ from skillopt.core.errors import ConfigError
 
 GROUP = "skillopt.backends"
 AGENTS = ("codex_exec", "claude_code_exec", "copilot_exec", "opencode_exec", "qwen_exec", "gemini_exec", "pi_exec")
-"""Agent CLIs: they solve a task in a workspace, so they are targets and nothing else."""
+"""Agent CLIs: they solve a task in a workspace, so they are targets. As an optimizer, codex_exec answers plainly."""
 
-_CHATS = ("openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "minimax_chat", "local", "scripted")
+_CHATS = (
+    "openai_chat",
+    "openai_compatible",
+    "claude_chat",
+    "qwen_chat",
+    "minimax_chat",
+    "copilot_chat",
+    "local",
+    "scripted",
+)
 AVAILABLE = (*_CHATS, *AGENTS)
 """Backends of our own that a role may name in this version."""
 
@@ -56,7 +65,7 @@ class Shorthand:
     target: str
 
 
-_TARGET_ONLY = ("qwen_chat", "minimax_chat", *AGENTS)
+_TARGET_ONLY = ("qwen_chat", "minimax_chat", *(name for name in AGENTS if name != "codex_exec"))
 """As a shorthand these leave the optimizer with openai_chat; a role may still name them."""
 
 

@@ -182,10 +182,11 @@ def _claude_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
 
 
 def _codex_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    plain = _agent(plain, model)
+    plain = _agent(plain, model, also_optimizer=True)
     if not plain.base_url and model.openai_base_url == ModelSection.model_fields["openai_base_url"].default:
         plain = replace(plain, api_key=model.openai_api_key)
-    return replace(plain, reasoning_effort=model.codex_exec_reasoning_effort or model.reasoning_effort or "")
+    effort = model.codex_exec_reasoning_effort or model.reasoning_effort or ""
+    return replace(plain, reasoning_effort=effort, options={"path": model.codex_exec_path})
 
 
 def _claude_code_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
@@ -197,9 +198,16 @@ def _claude_code_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
     return replace(plain, reasoning_effort=model.claude_code_exec_effort)
 
 
-def _agent(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+def _copilot_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
+    named: str = plain.model or getattr(model, f"copilot_chat_{plain.role}_model")
+    options = {"path": model.copilot_exec_path, "home": model.copilot_exec_home}
+    timeout = 600 if model.copilot_chat_timeout is None else model.copilot_chat_timeout
+    return replace(plain, model=named, reasoning_effort="", timeout_seconds=timeout, options=options)
+
+
+def _agent(plain: RoleSettings, model: ModelSection, *, also_optimizer: bool = False) -> RoleSettings:
     """An agent CLI: its own endpoint with its key, or neither."""
-    if plain.role != "target":
+    if plain.role != "target" and not also_optimizer:
         raise ConfigError(
             f"model.{plain.role}_backend={plain.backend}: an agent CLI can only be a target",
             hint=f"set model.{plain.role}_backend, for example to openai_chat",
@@ -235,6 +243,7 @@ _BUILDERS: Mapping[str, Callable[[RoleSettings, ModelSection], RoleSettings]] = 
     "codex_exec": _codex_exec,
     "claude_code_exec": _claude_code_exec,
     "copilot_exec": _agent,
+    "copilot_chat": _copilot_chat,
     "opencode_exec": _agent,
     "qwen_exec": _agent,
     "gemini_exec": _agent,

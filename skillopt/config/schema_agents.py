@@ -102,6 +102,12 @@ class OtherAgentFields(Section):
     """Directory from which Copilot's login is taken; blank for the user's own. Nothing else of it is visible."""
     copilot_exec_allow_all_tools: Annotated[bool | None, Key(env=("COPILOT_EXEC_ALLOW_ALL_TOOLS",))] = None
     """Every tool, path and address for Copilot; null and false allow the shell and file tools."""
+    copilot_chat_optimizer_model: Annotated[str, Key(env=("COPILOT_CHAT_OPTIMIZER_MODEL",))] = ""
+    """Model of an optimizer on copilot_chat that names none; blank leaves it to the program."""
+    copilot_chat_target_model: Annotated[str, Key(env=("COPILOT_CHAT_TARGET_MODEL",))] = ""
+    """Model of a target on copilot_chat that names none; blank leaves it to the program."""
+    copilot_chat_timeout: Annotated[Seconds | None, Key(env=("COPILOT_CHAT_TIMEOUT",), change="any")] = None
+    """Seconds that one question to copilot_chat may take; null is 600."""
     opencode_exec_path: Annotated[str, Key(change="any")] = ""
     """The `opencode` program; blank looks it up on PATH."""
     qwen_exec_path: Annotated[str, Key(change="any")] = ""

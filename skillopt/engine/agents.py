@@ -45,7 +45,7 @@ NEVER_READ = (
 
 def is_agent(settings: RoleSettings) -> bool:
     """True when the role is solved by an agent CLI."""
-    return settings.backend in AGENTS
+    return settings.role == "target" and settings.backend in AGENTS
 
 
 def agent_settings(config: Config, role: RoleSettings, environ: Mapping[str, str], keep: Path | None) -> AgentSettings:

@@ -149,10 +149,12 @@ def test_copilot_is_not_allowed_everything_unless_asked(tmp_path: Path) -> None:
 
 
 def test_a_plain_question_has_no_tools(tmp_path: Path) -> None:
-    claude = ClaudeCode(ClaudeCodeOptions(plain=True, instructions="Be brief.")).launch(job(tmp_path)).argv
+    plain = ClaudeCode(ClaudeCodeOptions(plain=True, instructions="Be brief.")).launch(job(tmp_path))
+    claude = plain.argv
     assert _values(claude, "--tools") == [""]
     assert _values(claude, "--setting-sources") == [""]
-    assert _values(claude, "--system-prompt") == ["Be brief."]
+    (path,) = _values(claude, "--system-prompt-file")
+    assert plain.files[Path(path)] == "Be brief."
     settings = _values(Codex(CodexOptions(plain=True)).launch(job(tmp_path)).argv, "-c")
     assert "features.shell_tool=false" in settings
     assert "none-such" in Copilot(CopilotOptions(plain=True)).launch(job(tmp_path)).argv
@@ -265,3 +267,12 @@ async def test_two_runs_do_not_end_each_other(tmp_path: Path) -> None:
 
 def test_signalling_who_is_gone_is_no_fault() -> None:
     processes.send([2**22 - 7], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("text", ["Say no.", 'quotes " and \\ back', "two\nlines\ttab", "emoji 🎉 and \x7f and \x01"])
+def test_codex_reads_its_instructions_from_a_file(tmp_path: Path, text: str) -> None:
+    launch = Codex(CodexOptions(instructions=text)).launch(job(tmp_path))
+    assert not any(text in argument for argument in launch.argv)
+    config = launch.files[tmp_path / "home" / ".codex" / "config.toml"]
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.11 and newer reads TOML")
+    assert tomllib.loads(config)["developer_instructions"] == text

@@ -99,7 +99,7 @@ def test_backend_aliases(load: Load, alias: str, means: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "means"),
-    [("cursor", "cursor_exec"), ("github_copilot", "copilot_chat")],
+    [("cursor", "cursor_exec"), ("cursor_agent", "cursor_exec")],
 )
 def test_backends_to_come_are_named_and_refused(load: Load, name: str, means: str) -> None:
     with pytest.raises(ConfigError, match=f"backend={name} .*the backend {means} is not available in this version"):
@@ -111,7 +111,8 @@ def test_backends_to_come_are_named_and_refused(load: Load, name: str, means: st
     [("qwen", "openai_chat", "qwen_chat", "Qwen/Qwen3.5-4B"), ("minimax", "openai_chat", "minimax_chat", "MiniMax-M3"),
      ("claude", "claude_chat", "claude_chat", "claude-sonnet-4-6"),
      ("claude_code_exec", "openai_chat", "claude_code_exec", "claude-sonnet-4-6"),
-     ("copilot_exec", "openai_chat", "copilot_exec", "")],
+     ("copilot_exec", "openai_chat", "copilot_exec", ""), ("codex", "codex_exec", "codex_exec", "gpt-5.5"),
+     ("github_copilot", "copilot_chat", "copilot_chat", "")],
 )  # fmt: skip
 def test_shorthands_of_providers(load: Load, alias: str, optimizer: str, target: str, model: str) -> None:
     found = load("model: {target: gpt-5.5}", ["--backend", alias]).config.model
