@@ -205,4 +205,5 @@ def _usage(raw: Any) -> Usage:
         completion_tokens=whole(usage.get("output_tokens")),
         cached_tokens=read,
         reasoning_tokens=whole(as_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
+        written_tokens=written,
     )

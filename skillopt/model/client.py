@@ -276,12 +276,10 @@ def _total(usage: Usage) -> int | None:
 
 def reply_to_json(reply: ChatReply) -> dict[str, Any]:
     """What the journal stores of a reply."""
-    value: dict[str, Any] = {
-        "text": reply.text,
-        "finish": reply.finish,
-        "model": reply.model,
-        "usage": reply.usage.to_json(),
-    }
+    usage = reply.usage.to_json()
+    if reply.usage.written_tokens is not None:
+        usage["written_tokens"] = reply.usage.written_tokens
+    value: dict[str, Any] = {"text": reply.text, "finish": reply.finish, "model": reply.model, "usage": usage}
     if reply.tool_calls:
         value["tool_calls"] = [asdict(call) for call in reply.tool_calls]
     return value

@@ -25,18 +25,21 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Rates:
-    """US dollars per million tokens. `cached` None means that the cache is priced as fresh input."""
+    """US dollars per million tokens. `cached` (read from the cache) and `written` (to it) None: as fresh input."""
 
     input: float
     output: float
     cached: float | None = None
+    written: float | None = None
 
-    def usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+    def usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> float:
         """Cost of one request."""
         cached = min(cached_tokens, prompt_tokens)
-        rate = self.input if self.cached is None else self.cached
-        fresh = prompt_tokens - cached
-        return (fresh * self.input + cached * rate + completion_tokens * self.output) / _MILLION
+        written = min(written_tokens, prompt_tokens - cached)
+        read_rate = self.input if self.cached is None else self.cached
+        write_rate = self.input if self.written is None else self.written
+        prompt = (prompt_tokens - cached - written) * self.input + cached * read_rate + written * write_rate
+        return (prompt + completion_tokens * self.output) / _MILLION
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,17 @@ class Price:
         if usage.prompt_tokens is None or usage.completion_tokens is None:
             return None
         rates = self._rates(usage.prompt_tokens)
-        return rates.usd(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0)
+        return rates.usd(
+            usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0, usage.written_tokens or 0
+        )
 
     def bound(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Cost when nothing is cached: what a reservation uses."""
-        return 0.0 if self.free else self._rates(prompt_tokens).usd(prompt_tokens, completion_tokens)
+        """The most a request may cost: nothing is read from a cache, all is written to it. What a reservation uses."""
+        if self.free:
+            return 0.0
+        rates = self._rates(prompt_tokens)
+        written = prompt_tokens if rates.written is not None and rates.written > rates.input else 0
+        return rates.usd(prompt_tokens, completion_tokens, 0, written)
 
     def _rates(self, prompt_tokens: int) -> Rates:
         if self.threshold is not None and self.above is not None and prompt_tokens > self.threshold:
@@ -125,9 +134,11 @@ def _name(row: Mapping[str, Any], where: str) -> str:
 
 
 def _price(row: Mapping[str, Any], where: str) -> Price:
-    unknown = set(row) - {"backend", "model", "free", "input", "cached", "output", "above", "source"}
+    unknown = set(row) - {"backend", "model", "free", "input", "cached", "written", "output", "above", "source"}
     if unknown:
-        raise ConfigError(f"{where}: unknown field {sorted(unknown)[0]!r}", hint="known: input, cached, output, above")
+        raise ConfigError(
+            f"{where}: unknown field {sorted(unknown)[0]!r}", hint="known: input, cached, written, output, above"
+        )
     source = _source(row.get("source"))
     if row.get("free") is True:
         return Price(Rates(0.0, 0.0), free=True, source=source)
@@ -141,11 +152,12 @@ def _price(row: Mapping[str, Any], where: str) -> Price:
 
 
 def _rates(row: Mapping[str, Any], where: str) -> Rates:
-    cached = row.get("cached")
+    cached, written = row.get("cached"), row.get("written")
     return Rates(
         input=_amount(row.get("input"), "input", where),
         output=_amount(row.get("output"), "output", where),
         cached=None if cached is None else _amount(cached, "cached", where),
+        written=None if written is None else _amount(written, "written", where),
     )
 
 

@@ -107,9 +107,11 @@ class Usage:
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    written_tokens: int | None = None
+    """Prompt tokens written to the provider's cache, where that has a price of its own; part of the prompt tokens."""
 
     def to_json(self) -> dict[str, int | None]:
-        """Plain mapping for the journal and the ledger."""
+        """The ledger's columns."""
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,

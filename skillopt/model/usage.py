@@ -33,6 +33,7 @@ def combined(usages: Iterable[Usage]) -> Usage:
         completion_tokens=_sum(u.completion_tokens for u in every),
         cached_tokens=_sum(u.cached_tokens for u in every),
         reasoning_tokens=_sum(u.reasoning_tokens for u in every),
+        written_tokens=_sum(u.written_tokens for u in every),
     )
 
 
@@ -43,6 +44,7 @@ def usage_from_json(raw: Mapping[str, int | None]) -> Usage:
         completion_tokens=raw.get("completion_tokens"),
         cached_tokens=raw.get("cached_tokens"),
         reasoning_tokens=raw.get("reasoning_tokens"),
+        written_tokens=raw.get("written_tokens"),
     )
 
 

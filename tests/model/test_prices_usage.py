@@ -19,6 +19,10 @@ def test_known_unknown_and_free():
     assert row is not None
     assert row.usd(Usage(1_000_000, 1_000_000)) == pytest.approx(0.75)
     assert row.usd(Usage(1_000_000, 0, cached_tokens=1_000_000)) == pytest.approx(0.075)
+    claude = load_prices().find("claude-sonnet-4-6")
+    assert claude is not None and claude.usd(Usage(1_000_000, 0, 0, 0, 1_000_000)) == pytest.approx(3.75)
+    assert claude.usd(Usage(1_000_000, 0, 400_000, 0, 100_000)) == pytest.approx(0.5 * 3 + 0.4 * 0.3 + 0.1 * 3.75)
+    assert claude.bound(1_000_000, 0) == pytest.approx(3.75), "a reservation covers the dearest case"
     assert row.usd(Usage()) is None and row.usd(Usage(5, None)) is None
     assert prices.find("gpt-4o-mini-2024-07-18") == row
     assert prices.find("my-own-model") is None and prices.find("gpt-4o-mini-tuned") is None
