@@ -203,6 +203,39 @@ def respond(request):
 """
 
 
+def test_codex_can_be_optimizer_and_target(tmp_path: Path) -> None:
+    """`--backend codex`: the optimizer is asked plainly, the target works in its workspace."""
+    program("codex_exec")
+
+    def answer(request: str) -> str:
+        number = int(re.findall(r"What comes after (\d+)\?", request)[-1])
+        return f"<answer>{number + ('Add one to the number' in request)}</answer>"
+
+    edit = {"op": "append", "content": "Add one to the number in the question."}
+    reply = json.dumps({"reasoning": "off by one", "edits": [edit]})
+    items = [{"id": f"q{n}", "question": f"What comes after {n}?", "answer": str(n + 1)} for n in range(9)]
+    (tmp_path / "items.json").write_text(json.dumps(items))
+    scripts: dict[str, Script] = {
+        "single word: ready": (Say("ready"),),
+        "rajector": (Say(reply),),
+        "": (ReadSkill("skillopt-target"), Shell("cat task.md"), Say(answer)),
+    }
+    with AgentModelServer(scripts) as server:
+        config = CONFIG.format(
+            root=ROOT, backend="codex_exec", url=server.url, script="", items=tmp_path / "items.json"
+        ).replace("optimizer_backend: scripted", "optimizer_backend: codex_exec, optimizer: scripted-model")
+        (tmp_path / "config.yaml").write_text(config)
+        done = subprocess.run(
+            [sys.executable, "-m", "skillopt", "train", "--config", str(tmp_path / "config.yaml"),
+             "--out_root", str(tmp_path / "out")],
+            env=environment(tmp_path), capture_output=True, text=True, timeout=580, cwd=tmp_path, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["test_hard"] == 1.0
+    assert "Add one to the number" in (tmp_path / "out" / "best_skill.md").read_text()
+
+
 @backends
 def test_a_run_learns_through_the_real_program(backend: str, tmp_path: Path) -> None:
     """Train end to end: the answers are right exactly when the agent has read the sentence that the optimizer adds."""
