@@ -148,7 +148,8 @@ class Story:
         score = record.get("candidate_gate_score")
         wins, losses = _count(record.get("wins")), _count(record.get("losses"))
         flips = f", {wins} won, {losses} lost"
-        if record.get("trial") is not None or record.get("alpha") is not None:
+        decided_by_reason = not record.get("evaluated_n") and score is None
+        if record.get("trial") is not None or record.get("alpha") is not None or decided_by_reason:
             return f"{verdict(record['action'])}: {record.get('reason')}"
         if record["action"] == "undecided":
             return f"{verdict('undecided')}: {record.get('reason') or 'too few items could be measured'}{flips}"

@@ -36,12 +36,12 @@ class EvaluationSection(Section):
     gate_futility: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
     """Paired rule: chance of dropping a candidate early that would have passed; 0 stops on certainty only."""
     gate_trial_items: Annotated[int, Field(ge=0)] = 0
-    """Paired rule: training items on which a candidate is tried first; 0 takes half the selection split's size."""
+    """Paired rule: training items of a candidate's trial; 0 takes four tenths of the selection split's size."""
     gate_credit: Literal["auto", "off", "rejected", "always"] = "auto"
     """Try the edits of a patch one by one on training items: always, after a rejection, or never; auto is always under
     the paired rule and off under the strict one."""
     gate_credit_calls: Annotated[int, Field(ge=0)] = 0
-    """Most target calls that one step's credit may make; 0 takes one trial for each edit."""
+    """Most target calls that one step's credit may make; 0 takes one trial and a half."""
     gate_candidates: Annotated[int, Field(ge=1)] = 1
     """Candidates raced on the same training items before the gate: the whole patch, its top edits alone and, from three
     on, a second sample of the reflection."""

@@ -7,6 +7,7 @@ gets the same number of items; where that would be too few to tell anything, nei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from skillopt.core.aio import gather_all
@@ -18,6 +19,11 @@ from skillopt.engine.update import build
 from skillopt.engine.work import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
+
+
+CREDIT_TRIALS = 1.5
+"""Calls of one step's credit, in whole trials, where `evaluation.gate_credit_calls` is 0. More for each edit finds
+fewer useful edits for the same calls (benchmarks/LOG.md)."""
 
 
 def credit_mode(session: Session) -> str:
@@ -45,7 +51,7 @@ async def credit(session: Session, work: StepWork, ctx: StageContext, standing: 
     if proposal is None or not isinstance(proposal.change, Patch) or len(proposal.change.edits) < 2:
         return None
     wanted = default_trial(session)
-    budget = evaluation.gate_credit_calls or wanted * len(proposal.change.edits)
+    budget = evaluation.gate_credit_calls or math.ceil(CREDIT_TRIALS * wanted)
     groups, items = shares(proposal.change.edits, budget, wanted)
     step = work.plan.step
     session.emit("stage.start", stage="credit", step=step, epoch=work.plan.epoch, total=len(groups))

@@ -59,8 +59,8 @@ def _paired(config: Config, items: int) -> GateForecast:
     shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
     notes = [
         "paired gate: a run without any true gain accepts something with chance "
-        f"{100 * evaluation.gate_alpha:.0f} % at most; with {100 * NOISE:.0f} % noise its last look proves {shown} (80 % power); "
-        "skillopt selftest measures the noise"
+        f"{100 * evaluation.gate_alpha:.0f} % at most; with {100 * NOISE:.0f} % noise its last look "
+        f"proves {shown} (80 % power); skillopt selftest measures the noise"
     ]
     if never_passes(items, first):
         notes.append(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillopt.engine.report_epochs import dropped_at_ends, epochs_section, kept_at_an_end
-from skillopt.engine.report_reflection import kept_something, notes_section, reflection_remarks
+from skillopt.engine.report_reflection import ACCEPTS, kept_something, notes_section, reflection_remarks
 from skillopt.engine.report_tests import score_of, sealed_test, table, task_types
 
 Record = Mapping[str, Any]

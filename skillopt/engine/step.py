@@ -156,7 +156,8 @@ async def evaluate(session: Session, work: StepWork, standing: Standing) -> None
             total = len(standing.current.rollouts)
             action: Action = "reject" if session.config.evaluation.use_gate else "force_accept"
             reason = work.held_back or work.skip_reason or "nothing changed"
-            verdict = Verdict(action, standing.current.gate_score, Evidence(total=total), reason)
+            score = None if work.held_back else standing.current.gate_score
+            verdict = Verdict(action, score, Evidence(total=total), reason)
             work.gated = GateResult(verdict, (), None if work.held_back else standing.current)
         else:
             edits = proposal.change.edits if isinstance(proposal.change, Patch) else ()

@@ -13,7 +13,7 @@ from skillopt.engine.session import Session
 from skillopt.engine.standing import Standing, Trial
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
 
-TRIAL_SHARE = 0.5
+TRIAL_SHARE = 0.4
 """Training items of a trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
 LEAST_TRIAL = 8
 

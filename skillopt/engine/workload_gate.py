@@ -26,7 +26,7 @@ def gate_calls(config: Config, selection: int, train: int) -> GateCalls:
     n = selection * evaluation.repeats
     early = EARLY_STOP_SHARE if evaluation.gate_early_stop and evaluation.use_gate else 1.0
     edits = most_edits(config)
-    trial = min(train, evaluation.gate_trial_items or max(8, math.ceil(n / 2)))
+    trial = min(train, evaluation.gate_trial_items or max(8, math.ceil(0.4 * n)))
     credit = credit_calls(config, edits, trial)
     if evaluation.gate_rule == "strict" or not evaluation.use_gate:
         again = 2 if evaluation.gate_credit == "rejected" and credit else 1
@@ -49,4 +49,4 @@ def credit_calls(config: Config, edits: int, trial: int) -> int:
         mode = "always" if evaluation.gate_rule == "paired" else "off"
     if mode == "off" or not evaluation.use_gate or config.optimizer.skill_update_mode != "patch" or edits < 2:
         return 0
-    return min(evaluation.gate_credit_calls or edits * trial, edits * trial)
+    return min(evaluation.gate_credit_calls or math.ceil(1.5 * trial), edits * trial)
