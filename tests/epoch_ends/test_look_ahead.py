@@ -63,13 +63,10 @@ async def test_a_rejected_epoch_wastes_nothing_at_the_first_end(tmp_path: Path) 
 
 
 async def test_forced_guidance_is_not_rolled_out_against(tmp_path: Path) -> None:
-    says = {"analyst": append("BAN 0"), "slow_update": guide("Guidance 1.", "Guidance 2.")}
-    runs = [
-        await play(
-            tmp_path / str(on), says, train__num_epochs=3, evaluation__prefetch=on,
-            optimizer__slow_update_gate_with_selection=False,
-        )
-        for on in (True, False)
-    ]  # fmt: skip
+    runs: list[Ran] = []
+    for on in (True, False):
+        says = {"analyst": append("BAN 0"), "slow_update": guide("Guidance 1.", "Guidance 2.")}
+        forced = {"evaluation__prefetch": on, "optimizer__slow_update_gate_with_selection": False}
+        runs.append(await play(tmp_path / str(on), says, train__num_epochs=3, **forced))
     assert wasted(*runs) == []
     assert runs[0].skill(6) == runs[1].skill(6)
