@@ -20,15 +20,14 @@ from skillopt.cli.wording import interval, number, plural, scored, thousands, us
 from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.ablate import parts
-from skillopt.engine.ablation import PRUNED, RESULT, Ablation, Wish, ablate, calls_needed, place_of
-from skillopt.engine.ablation_setup import check_same_run, run_money
+from skillopt.engine.ablation import PRUNED, RESULT, Ablation, Wish, ablate, place_of
+from skillopt.engine.ablation_setup import Forecast, check_same_run, forecast
 from skillopt.engine.assemble import open_session
 from skillopt.engine.evaluate import split_names
 from skillopt.engine.observers import Events
 from skillopt.engine.provenance import Traced
 from skillopt.engine.run_views import RunViews
 from skillopt.engine.rundir import JOURNAL
-from skillopt.engine.session import Session
 from skillopt.engine.skill_ref import explained, named_skill
 
 _SHOWN = 90
@@ -98,49 +97,40 @@ def _ablate(asked: Asked, leftovers: list[str]) -> int:
         return faults.DONE
     if wish.split == "test":
         screen.line("note: this reads the sealed test split; what is chosen by it cannot be tested on it any more")
-    result = asyncio.run(_run(screen, asked, resolved, views, traced, wish))
-    if result is None:
+    if not _agreed(screen, asked, forecast(resolved.config, views, traced, wish), wish):
         screen.line("not started")
         return faults.DONE
+    result = asyncio.run(_run(screen, resolved, views, traced, wish))
     _show(screen, result, place_of(views.root))
     if asked.as_json:
         Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
     return faults.STOPPED if result.stop and not isinstance(result.stop, BudgetExceeded) else faults.DONE
 
 
-async def _run(
-    screen: Screen, asked: Asked, resolved: Resolved, views: RunViews, traced: Traced, wish: Wish
-) -> Ablation | None:
+async def _run(screen: Screen, resolved: Resolved, views: RunViews, traced: Traced, wish: Wish) -> Ablation:
     events = Events()
     journal = views.root / JOURNAL
+    answers = journal if journal.is_file() else None
     with Display(screen, workers=resolved.config.env.workers) as display:
+        events.add(display)
         async with open_session(
-            resolved,
-            out_root=place_of(views.root),
-            emit=events,
-            need="eval",
-            answers=journal if journal.is_file() else None,
+            resolved, out_root=place_of(views.root), emit=events, need="eval", answers=answers
         ) as session:
-            if not _agreed(screen, asked, session, views, traced, wish):
-                return None
-            events.add(display)
             return await ablate(session, traced, wish)
 
 
-def _agreed(screen: Screen, asked: Asked, session: Session, views: RunViews, traced: Traced, wish: Wish) -> bool:
+def _agreed(screen: Screen, asked: Asked, plan: Forecast, wish: Wish) -> bool:
     """The plan; asks once, at a terminal, when it may cost money."""
-    texts, calls = calls_needed(session, traced, wish)
-    money = run_money(session, views, calls)
     screen.line(
-        f"Plan: {plural(len(parts(traced)), 'edit')} left out in turn, {plural(texts, 'text')} on {wish.split} items: "
-        f"at most {thousands(calls)} calls, money at most {usd(money)}; what the run has paid for is free"
+        f"Plan: {plural(plan.edits, 'edit')} left out in turn, {plural(plan.texts, 'text')} on the {wish.split} split: "
+        f"at most {thousands(plan.calls)} calls, money at most {usd(plan.usd)}; what the run has paid for is free"
     )
-    if asked.yes or not money:
+    if asked.yes or not plan.usd:
         return True
     if not screen.live or not sys.stdin.isatty():
         screen.line("note: there is no terminal to ask at, so it starts without asking")
         return True
-    return typer.confirm(f"This may cost up to {usd(money)}. Start?", default=False)
+    return typer.confirm(f"This may cost up to {usd(plan.usd)}. Start?", default=False)
 
 
 def _show(screen: Screen, result: Ablation, place: Path) -> None:

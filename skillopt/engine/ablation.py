@@ -90,14 +90,6 @@ def split_items(session: Session, split: str) -> tuple[Item, ...]:
     return items
 
 
-def calls_needed(session: Session, traced: Traced, wish: Wish) -> tuple[int, int]:
-    """(texts, most calls) of an ablation; what the run's journal knows of them is free."""
-    texts = len({part.without.hash for part in parts(traced)}) + 1
-    draws = texts + (2 if wish.prune else 0)
-    each = len(split_items(session, wish.split)) * session.config.evaluation.repeats * session.config.env.max_turns
-    return texts, draws * each
-
-
 async def ablate(session: Session, traced: Traced, wish: Wish) -> Ablation:
     """Measure everything that was wished. A stop (budget, dead endpoint) is in the result, with what was measured."""
     skill = traced.version.skill

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from skillopt.config import Config, fingerprint_fields
-from skillopt.core.errors import RunDirError
+from skillopt.config import Config, fingerprint_fields, role_settings
+from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.hashing import digest
+from skillopt.engine.ablate import parts
+from skillopt.engine.ablation import Wish
 from skillopt.engine.assemble import load_env
 from skillopt.engine.estimate import observed_calls
+from skillopt.engine.provenance import Traced
 from skillopt.engine.run_views import RunViews, as_mapping
 from skillopt.engine.rundir import JOURNAL
-from skillopt.engine.session import Session
+from skillopt.model.prices import load_prices
 from skillopt.model.types import Usage
 from skillopt.store.journal import Journal
 
@@ -58,10 +63,38 @@ def _meta(views: RunViews, name: str) -> Any:
         journal.close()
 
 
-def run_money(session: Session, views: RunViews, calls: int) -> float | None:
-    """US dollars of so many target calls, by what the run's calls used; None when price or usage is unknown."""
+@dataclass(frozen=True)
+class Forecast:
+    """What an ablation may take at most; what the run has paid for is free."""
+
+    edits: int
+    texts: int
+    calls: int
+    usd: float | None
+    """None when the price, or what a call uses, is unknown."""
+
+
+def forecast(config: Config, views: RunViews, traced: Traced, wish: Wish) -> Forecast:
+    """Calls and money at most. Sends nothing to any model. Raises `DataError` for a split without items."""
+    _, splits = load_env(config)
+    items = splits.named(wish.split)
+    used = {"selection": config.evaluation.sel_env_num, "test": config.evaluation.test_env_num}.get(wish.split, 0)
+    size = min(len(items), used) if used else len(items)
+    if not size:
+        raise DataError(f"the {wish.split} split has no item", hint="ask for another with --split")
+    found = parts(traced)
+    texts = len({part.without.hash for part in found}) + 1
+    calls = (texts + (2 if wish.prune else 0)) * size * config.evaluation.repeats * config.env.max_turns
+    return Forecast(len(found), texts, calls, _money(config, views, calls))
+
+
+def _money(config: Config, views: RunViews, calls: int) -> float | None:
+    """By what the run's own calls used."""
+    settings = role_settings(config.model, "target")
+    prices = load_prices(Path(config.model.prices) if config.model.prices else None)
+    price = prices.find(settings.model, backend=settings.backend)
     path = views.root / JOURNAL
-    if not path.is_file():
+    if price is None or not path.is_file():
         return None
     journal = Journal.open(path, replay=True)
     try:
@@ -71,6 +104,5 @@ def run_money(session: Session, views: RunViews, calls: int) -> float | None:
     one = next((observed["target", stage] for stage in _LIKE if ("target", stage) in observed), None)
     if one is None:
         return None
-    usage = Usage(prompt_tokens=round(one.prompt_tokens), completion_tokens=round(one.completion_tokens))
-    price = session.price("target", session.target.model, usage)
-    return None if price is None else price * calls
+    usd = price.usd(Usage(prompt_tokens=round(one.prompt_tokens), completion_tokens=round(one.completion_tokens)))
+    return None if usd is None else usd * calls
