@@ -17,8 +17,8 @@ from skillopt.core.item import Item
 from skillopt.engine.assemble import leak_index
 from skillopt.engine.combinations import refuse_target
 from skillopt.engine.workload import Sizes, workload
-from skillopt.envs.base import Splits
-from skillopt.envs.registry import settings_schemas
+from skillopt.envs.base import Splits, hidden_reference, takes_readout
+from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.optimizer.prompting import PromptBook
 
 from .conftest import ALONE, AWARE, asked, changed, text_of
@@ -165,3 +165,14 @@ async def test_switched_off_nothing_of_it_is_in_the_run(rig: Rig) -> None:
     assert "appendix" not in names and "deep_reflect" not in names
     assert b"appendix" not in files["history.json"] and b"deep" not in files["history.json"]
     assert b"semantic_density" not in files["history.json"]
+
+
+def test_searchqa_tells_the_designer_what_is_worth_reading_out() -> None:
+    plain = PromptBook().render("deep_probe_system")
+    schemas = settings_schemas()
+    own = load_config(ROOT / "configs/searchqa/default.yaml", environ={}, env_schemas=schemas).config
+    env = create_env("searchqa", own.env, own.env_settings)
+    assert takes_readout(env) and hidden_reference(env, Item("a", {"question": "q", "context": "c"})) == ""
+    text = PromptBook(env.prompt).render("deep_probe_system")
+    assert "runner-up" in text and len(text) > len(plain) + 300
+    assert PromptBook(env.prompt).version != PromptBook().version

@@ -102,3 +102,30 @@ async def test_i12_every_call_is_in_the_ledger_and_in_a_record(rig: Rig) -> None
     summary = rig.read("run", "summary.json")["token_summary"]
     assert summary["deep_rollout"]["calls"] == counted["deep_rollout"]
     assert json.dumps(summary).count("appendix_consolidate") == 1
+
+
+def without_config(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A tree without the files that state the budget."""
+    return {name: data for name, data in files.items() if name not in ("config.json", "config.yaml")}
+
+
+@pytest.mark.parametrize("forced", [False, True])
+async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool) -> None:
+    """A stop between a step's verdict and its notes leaves a record of both; a larger budget ends as if never stopped."""
+    rig.config(**(FORCED if forced else ALL), optimizer__use_slow_update=False, optimizer__use_meta_skill=False,
+               evaluation__eval_test=False)  # fmt: skip
+    whole = without_config(await rig.done("whole", "budget.max_calls=5000"))
+    cut_off = 0
+    for cap in range(50, 130, 8):
+        name = f"cap{cap}"
+        await rig.done(name, f"budget.max_calls={cap}")
+        for record in rig.read(name, "history.json"):
+            notes = rig.read(name, f"steps/step_{record['step']:04d}/appendix_notes.json")
+            if record["appendix"]["reason"] == "not measured: the run was stopped":
+                cut_off += 1
+                assert record["appendix"]["action"] is None and notes["pending"], "named, not lost"
+                assert record["action"] in ("accept_new_best", "accept", "reject") or record["action"].startswith(
+                    "skip"
+                )
+        assert without_config(await rig.done(name, "budget.max_calls=5000")) == whole
+    assert cut_off

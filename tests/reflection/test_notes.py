@@ -154,19 +154,21 @@ async def test_forced_notes_are_kept_measured_and_confessed(rig: Rig) -> None:
 async def test_notes_after_a_candidate_are_measured_on_the_text_it_left(rig: Rig) -> None:
     """The flush is a second decision: the accepted candidate with its notes, or the old skill with them."""
     rig.config(**AWARE)
-    await rig.done("run", "train.num_epochs=3")
     bases: set[bool] = set()
-    for record in history(rig):
-        notes = rig.read("run", f"steps/step_{record['step']:04d}/appendix_notes.json")
-        if record["appendix"]["action"] is None or record["candidate_hash"] is None:
-            continue
-        accepted = record["action"] in ACCEPTS
-        before = f"steps/step_{record['step']:04d}/candidate_skill.md"
-        base = skill(rig, before if accepted else f"skills/skill_v{record['step'] - 1:04d}.md")
-        tried = skill(rig, f"steps/step_{record['step']:04d}/appendix_candidate_skill.md")
-        assert tried == with_appendix(base, notes["tried"])
-        assert tried.hash == record["appendix"]["candidate_hash"]
-        bases.add(accepted)
+    for seed in (12, 5, 7):
+        run = f"run{seed}"
+        await rig.done(run, f"train.seed={seed}", "train.num_epochs=3")
+        for record in history(rig, run):
+            folder = f"steps/step_{record['step']:04d}"
+            if record["appendix"]["action"] is None or record["candidate_hash"] is None:
+                continue
+            accepted = record["action"] in ACCEPTS
+            before = f"{folder}/candidate_skill.md" if accepted else f"skills/skill_v{record['step'] - 1:04d}.md"
+            tried = skill(rig, f"{folder}/appendix_candidate_skill.md", run)
+            notes = rig.read(run, f"{folder}/appendix_notes.json")["tried"]
+            assert tried == with_appendix(skill(rig, before, run), notes)
+            assert tried.hash == record["appendix"]["candidate_hash"]
+            bases.add(accepted)
     assert bases == {True, False}
 
 
