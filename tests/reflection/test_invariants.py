@@ -111,7 +111,7 @@ def without_config(files: dict[str, bytes]) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("forced", [False, True])
 async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool) -> None:
-    """A stop between a step's verdict and its notes leaves a record of both; a larger budget ends as if never stopped."""
+    """A stop between a step's verdict and its notes leaves a record of both, and a larger budget the same end."""
     rig.config(**(FORCED if forced else ALL), optimizer__use_slow_update=False, optimizer__use_meta_skill=False,
                evaluation__eval_test=False)  # fmt: skip
     whole = without_config(await rig.done("whole", "budget.max_calls=5000"))
