@@ -249,6 +249,24 @@ async def test_shared_journal_saves_calls_and_counts_none(tmp_path):
     alone.close()
 
 
+async def test_a_run_whose_answers_are_used_again_is_only_read(tmp_path):
+    run = Journal.open(tmp_path / "run.sqlite")
+    await run.once("k", Thunk("v", usd=0.5))
+    await run.aclose()
+    before = (tmp_path / "run.sqlite").read_bytes()
+    other = Journal.open(tmp_path / "other.sqlite", shared=tmp_path / "run.sqlite", share_back=False)
+    known, fresh = Thunk(), Thunk("w", usd=0.25)
+    assert (await other.once("k", known)).value == "v" and known.started == 0
+    assert (await other.once("new", fresh)).value == "w" and fresh.started == 1
+    assert sum(r.usd for r in other.ledger()) == 0.25
+    await other.aclose()
+    assert (tmp_path / "run.sqlite").read_bytes() == before
+    gone = Journal.open(tmp_path / "third.sqlite", shared=tmp_path / "gone.sqlite", share_back=False)
+    assert (await gone.once("k", Thunk("u"))).value == "u"
+    await gone.aclose()
+    assert not (tmp_path / "gone.sqlite").exists()
+
+
 @pytest.mark.parametrize("damage", [b"not a database, at all" * 100, None])
 async def test_a_broken_shared_journal_never_fails_a_run(tmp_path, damage):
     cache = tmp_path / "cache"
