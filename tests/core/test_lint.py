@@ -135,6 +135,8 @@ def test_exact_and_near_duplicates():
         ("Use tabs for indentation.", "Do not use tabs for indentation."),
         ("You must round the result up.", "Don't round the results up."),
         ("Ask before deleting files.", "Avoid asking before you delete files."),
+        ("Write the answer in upper case.", "Write the answer in lower case."),
+        ("Include the units in each answer.", "Exclude the units in every answer."),
     ],
 )
 def test_contradictions(one, other):
@@ -148,6 +150,7 @@ def test_contradictions(one, other):
         ("Use tabs for Makefiles.", "Do not use tabs for Python."),
         ("Always cite the source.", "Never guess the author."),
         ("Answer in at most 3 words.", "Never answer in more than 5 words."),
+        ("Write long reports for managers.", "Write short notes for engineers."),
     ],
 )
 def test_rules_about_different_things_do_not_contradict_each_other(one, other):
@@ -170,7 +173,7 @@ def test_secrets_are_errors_and_placeholders_are_not():
     (found,) = lint(document(f"# T\n\nSend {KEY} along.\n", "a.md"))
     assert (found.rule, found.severity, found.line) == ("secret", "error", 3)
     assert KEY not in str(found.to_json())
-    (likely,) = lint(document("{\"password\": \"open sesame\"} is what to send.\n", "a.md"))
+    (likely,) = lint(document('{"password": "open sesame"} is what to send.\n', "a.md"))
     assert (likely.rule, likely.severity) == ("secret.likely", "warning")
     assert rules("Use `Authorization: Bearer YOUR_API_KEY_2024` and api_key='<your-key-1234567>'.\n", name="a.md") == []
 

@@ -104,18 +104,14 @@ def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
     contents = [rule.content for rule in distinct]
     for (a, one), (b, other) in combinations(zip(contents, distinct, strict=True), 2):
         shared = len(a & b)
+        if shared >= _MIN_CONTENT and a ^ b in _OPPOSITES and one.forbids == other.forbids:
+            yield _contradiction(one, other)
+            continue
         if not shared or shared < _SAME_TOPIC * len(a | b) or one.numbers != other.numbers:
             continue
         if one.forbids != other.forbids:
             if shared >= min(_MIN_CONTENT, len(a | b)):
-                yield Finding(
-                    "contradiction",
-                    "warning",
-                    other.line,
-                    f"asks for the opposite of line {one.line}",
-                    "keep the one that holds, or say when each holds",
-                    other.text,
-                )
+                yield _contradiction(one, other)
         elif SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR:
             yield Finding(
                 "duplicate.near",
@@ -125,6 +121,17 @@ def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
                 "merge the two",
                 other.text,
             )
+
+
+def _contradiction(one: _Rule, other: _Rule) -> Finding:
+    return Finding(
+        "contradiction",
+        "warning",
+        other.line,
+        f"asks for the opposite of line {one.line}",
+        "keep the one that holds, or say when each holds",
+        other.text,
+    )
 
 
 def _stem(word: str) -> str:
@@ -176,3 +183,23 @@ def _shouting(document: Document) -> Iterator[Finding]:
             f"loud words such as MUST {loud} times in {words} words",
             "give the reason for a rule instead of its rank",
         )
+
+
+_OPPOSITES = frozenset(
+    frozenset(map(_stem, pair))
+    for pair in (
+        ("upper", "lower"),
+        ("uppercase", "lowercase"),
+        ("short", "long"),
+        ("brief", "detailed"),
+        ("include", "exclude"),
+        ("include", "omit"),
+        ("ascending", "descending"),
+        ("enable", "disable"),
+        ("accept", "reject"),
+        ("allow", "forbid"),
+        ("increase", "decrease"),
+        ("minimum", "maximum"),
+    )
+)
+"""Two rules that differ by such a pair only ask for opposites."""
