@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from skillopt.cli import faults
-from skillopt.cli.blame import Json
+from skillopt.cli.blame import Json, printable
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.setup import Yes, resolve_arguments
@@ -137,7 +137,7 @@ def _show(screen: Screen, result: Ablation, place: Path) -> None:
     screen.line()
     screen.line(f"Full skill: {scored(result.full)} on the {result.wish.split} split")
     for part, effect in result.rows:
-        screen.line(f"{part.cause.label}: {' / '.join(line.strip() for line in part.lines)[:_SHOWN]}")
+        screen.line(f"{part.cause.label}: {' / '.join(printable(line.strip()) for line in part.lines)[:_SHOWN]}")
         saved = f"{part.saved(result.skill)['tokens']} tokens"
         if effect is None or effect.worth is None:
             screen.line(f"  {saved}; not measured")

@@ -13,7 +13,6 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import interval, number, plural, verdict
 from skillopt.core.errors import DataError
-from skillopt.core.origins import Line
 from skillopt.engine.cause import Cause
 from skillopt.engine.evidence import Gate, Support
 from skillopt.engine.provenance import Traced
@@ -74,7 +73,7 @@ def _whole(screen: Screen, traced: Traced) -> None:
     digits = len(str(len(labels)))
     screen.line(f"Text: {traced.version.name} ({traced.version.skill.hash})")
     for n, (line, label) in enumerate(zip(traced.lines, labels, strict=True), start=1):
-        screen.line(f"{n:>{digits}}  {label:<{width}}  {_shown(line)}".rstrip())
+        screen.line(f"{n:>{digits}}  {label:<{width}}  {printable(line.text)}".rstrip())
     for name in traced.surviving():
         screen.line()
         screen.line(f"{traced.causes[name].label}:")
@@ -84,7 +83,7 @@ def _whole(screen: Screen, traced: Traced) -> None:
 def _one(screen: Screen, traced: Traced, n: int) -> None:
     line = traced.lines[n - 1]
     cause = traced.cause(line)
-    screen.line(f"{n}: {_shown(line)}")
+    screen.line(f"{n}: {printable(line.text)}")
     screen.line(f"  from        {cause.label}")
     _evidence(screen, traced, cause)
     for name in dict.fromkeys(line.earlier):
@@ -157,6 +156,6 @@ def _count(units: int | Sequence[Any]) -> int:
     return units if isinstance(units, int) else len(units)
 
 
-def _shown(line: Line) -> str:
-    """The line without what a terminal would act on."""
-    return "".join(char if char.isprintable() or char == "\t" else "·" for char in line.text.rstrip("\r"))
+def printable(text: str) -> str:
+    """A line without what a terminal would act on: skills hold what models wrote."""
+    return "".join(char if char.isprintable() or char == "\t" else "·" for char in text.rstrip("\r"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from skillopt.cli import faults
-from skillopt.cli.blame import Json, gate_words
+from skillopt.cli.blame import Json, gate_words, printable
 from skillopt.cli.console import Screen
 from skillopt.engine.skill_diff import ChangedLine, SkillDiff, diff_skills, sizes
 from skillopt.engine.skill_ref import named_skill
@@ -43,7 +43,9 @@ def _show(screen: Screen, found: SkillDiff) -> None:
     for hunk in found.hunks:
         screen.line(f"@@ line {hunk[0].number} @@")
         for line in hunk:
-            screen.line(f"{_origin(line):<{width}} {line.sign} {line.text}".rstrip(), style=_STYLES[line.sign])
+            screen.line(
+                f"{_origin(line):<{width}} {line.sign} {printable(line.text)}".rstrip(), style=_STYLES[line.sign]
+            )
     if found.same:
         screen.line("The two are the same, byte for byte.")
     elif found.only_line_ends:

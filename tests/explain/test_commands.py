@@ -91,6 +91,13 @@ def test_diff_of_files_without_a_run_and_of_line_ends(capsys, tmp_path):
     assert "no such" in said(capsys, "diff", tmp_path / "a.md", tmp_path / "d.md", code=2).lower()
 
 
+def test_no_escape_sequence_of_a_skill_reaches_the_terminal(capsys, tmp_path):
+    (tmp_path / "a.md").write_bytes(b"one\n")
+    (tmp_path / "b.md").write_bytes(b"one\n\x1b[2Jtwo\n")
+    text = said(capsys, "diff", tmp_path / "a.md", tmp_path / "b.md")
+    assert "\x1b" not in text and "·[2Jtwo" in text
+
+
 def test_a_removed_line_names_what_removed_it(runs, capsys):
     root = next(runs[m] for m in MODES if "A line that says" not in (runs[m] / "best_skill.md").read_text())
     body = json.loads(said(capsys, "diff", f"{root}@0", root, "--json"))
