@@ -118,7 +118,9 @@ def _support(support: Support) -> str:
     scores: dict[str, Mapping[str, Any]] = {str(r["id"]): r for r in support.rollouts}
     shown = [_scored(i, scores.get(i)) for i in support.item_ids[:_SHOWN_IDS]]
     more = len(support.item_ids) - len(shown)
-    return f"{support.file}{how}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    text = f"{support.file}{how}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    places = dict.fromkeys(str(r["path"]).rpartition("/predictions/")[0] for r in support.rollouts)
+    return text + (f"; rollouts in {', '.join(places)}" if places else "")
 
 
 def _scored(item: str, row: Mapping[str, Any] | None) -> str:
