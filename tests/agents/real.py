@@ -31,14 +31,20 @@ def program(backend: str) -> str:
     return found
 
 
+PLANTED = {
+    "OPENAI_API_KEY": "sk-planted-openai-0123456789",
+    "ANTHROPIC_API_KEY": "sk-ant-planted-0123456789",
+    "GH_TOKEN": "ghp_plantedplantedplanted0123456789",
+}
+"""Secrets of the caller, none of which may reach a request or a file."""
+
+
 def environment(home: Path) -> dict[str, str]:
     """An environment for our own command line, with planted secrets that must not get anywhere."""
     return {
         "PATH": search_path(),
         "HOME": str(home),
         "LANG": "C.UTF-8",
-        "OPENAI_API_KEY": "sk-planted-openai-0123456789",
-        "ANTHROPIC_API_KEY": "sk-ant-planted-0123456789",
-        "GH_TOKEN": "ghp_plantedplantedplanted0123456789",
+        **PLANTED,
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,12 +25,13 @@ from skillopt.clis import processes
 from skillopt.clis.claude_code import ClaudeCode
 from skillopt.clis.codex import Codex, CodexOptions
 from skillopt.clis.copilot import Copilot
+from skillopt.clis.environment import MARKER
 from skillopt.clis.job import Cli, Endpoint
 from skillopt.core.errors import FatalModelError
 from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import load_prices
 from skillopt.store.journal import Journal
-from tests.agents.real import PROGRAMS, ROOT, environment, program
+from tests.agents.real import PLANTED, PROGRAMS, ROOT, environment, program
 from tests.agents.stand_in import Meter, NoWait, task
 
 pytestmark = pytest.mark.slow
@@ -69,15 +71,16 @@ def opened(
         journal.close()
 
 
-def running(backend: str) -> set[int]:
-    """Living processes of the program, its native child included."""
+def running() -> set[int]:
+    """Living processes of any run that this very process began, wherever they have gone."""
+    mine = f"{MARKER}={os.getpid()}-".encode()
     found: set[int] = set()
     for process in processes.alive():
         try:
-            line = Path(f"/proc/{process.pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            content = Path(f"/proc/{process.pid}/environ").read_bytes()
         except OSError:
             continue
-        if re.search(rf"node_modules/.*{PROGRAMS[backend]}|bin/{PROGRAMS[backend]}\b".encode(), line):
+        if any(entry.startswith(mine) for entry in content.split(b"\0")):
             found.add(process.pid)
     return found
 
@@ -98,7 +101,7 @@ async def test_a_task_is_solved_with_the_skill_read(backend: str, tmp_path: Path
     # The candidate's own text reached the model, and nothing of the caller did.
     sent = json.dumps(server.requests)
     assert "Use wc -l." in sent
-    assert "planted" not in sent
+    assert not any(secret in sent for secret in PLANTED.values())
     assert str(Path.home() / ".codex") not in sent
 
 
@@ -133,11 +136,14 @@ async def test_an_unknown_model_is_fatal(backend: str, tmp_path: Path) -> None:
 
 @backends
 async def test_a_stalled_server_ends_at_our_deadline_with_nobody_left(backend: str, tmp_path: Path) -> None:
-    before = running(backend)
     with AgentModelServer((Hang(),)) as server, opened(backend, server, tmp_path) as agent:
-        attempt = await agent.attempt(task(deadline_s=4))
-        assert "no answer within 4 s" in attempt.lost
-        assert running(backend) <= before
+        asking = asyncio.ensure_future(agent.attempt(task(deadline_s=6)))
+        while not server.requests and not asking.done():
+            await asyncio.sleep(0.05)
+        assert running()  # the program is there, and it has asked
+        attempt = await asking
+        assert "no answer within 6 s" in attempt.lost
+        assert running() == set()
         await agent.aclose()
 
 
@@ -279,8 +285,7 @@ def test_a_run_learns_through_the_real_program(backend: str, tmp_path: Path) -> 
     assert "Add one to the number" in (out / "best_skill.md").read_text()
     rows = [json.loads(line) for line in (out / "test_eval" / "results.jsonl").read_text().splitlines()]
     assert all(row["agent"]["skill_read"] for row in rows)
-    planted = ("planted",)
     for path in out.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            assert not any(word.encode() in content for word in planted), path
+            assert not any(secret.encode() in content for secret in PLANTED.values()), path

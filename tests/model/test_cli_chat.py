@@ -14,7 +14,7 @@ from skillopt.core.errors import FatalModelError, TransientModelError
 from skillopt.model import claude_chat, cli_chat
 from skillopt.model.cli_question import asked, with_tool_calls
 from skillopt.model.types import Backend, ChatReply, ChatRequest, Message, ToolCall
-from tests.agents.real import program, search_path
+from tests.agents.real import PLANTED, program, search_path
 
 CREATE: dict[str, tuple[str, Callable[[Mapping[str, Any]], Backend]]] = {
     "claude_chat": ("claude_code_exec", claude_chat.create),
@@ -37,7 +37,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Backe
         (home / ".claude" / "CLAUDE.md").write_text("The user's own rule: answer in French.")
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.setenv("PATH", search_path())
-        monkeypatch.setenv("GH_TOKEN", "ghp_plantedplantedplanted0123456789")
+        for variable, secret in PLANTED.items():
+            monkeypatch.setenv(variable, secret)
         return create({"model": "scripted-model", "base_url": url, "api_key": "sk-endpoint-42424242",
                        "options": {"path": found}, **settings})  # fmt: skip
 
@@ -62,7 +63,7 @@ async def test_a_plain_question_has_no_tools_and_nothing_of_the_user(name: str, 
     assert "You are a calculator. ünïcode 🎉" in sent
     assert "What is 21 + 21?" in sent
     assert "French" not in sent
-    assert "planted" not in sent + json.dumps(server.headers)
+    assert not any(secret in sent + json.dumps(server.headers) for secret in PLANTED.values())
     tools = {str(t.get("name") or t.get("function", {}).get("name")) for t in body.get("tools", [])}
     assert not tools & {"Bash", "bash", "exec_command", "shell", "Write", "Edit", "create", "edit"}
 
