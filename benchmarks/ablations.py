@@ -115,6 +115,16 @@ def line(name: str, results: Sequence[Result], base: Sequence[Result]) -> str:
     )
 
 
+def read_kept(path: Path | None, asked: Mapping[str, Any]) -> dict[str, list[Result]]:
+    """Rows of an earlier call with the same seeds, base and world, so that a long table can be made in parts."""
+    if path is None or not path.exists():
+        return {}
+    before = json.loads(path.read_text())
+    if {name: before.get(name) for name in asked} != dict(asked):
+        raise SystemExit(f"{path} holds results of other seeds, another base or another world; name another file")
+    return {name: [Result(**r) for r in results] for name, results in before["rows"].items()}
+
+
 def main() -> None:
     """Print the table, a line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,7 +133,7 @@ def main() -> None:
     parser.add_argument("--world", nargs="+", default=[], help="world parameters, name=value")
     parser.add_argument("--base", help="settings on top of the base, a YAML mapping")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="file for every single result")
+    parser.add_argument("--json", type=Path, help="file for every single result; its rows are not run again")
     options = parser.parse_args()
     changes = parse_world(options.world)
     table = yaml.safe_load(TABLE.read_text())
@@ -131,7 +141,8 @@ def main() -> None:
     print(
         f"{len(options.seeds)} seeds; base {table['base']}; world {changes or 'as calibrated'}\n\n{HEADER}", flush=True
     )
-    kept: dict[str, list[Result]] = {}
+    asked = {"seeds": options.seeds, "base": table["base"], "world": changes}
+    kept = read_kept(options.json, asked)
     with ProcessPoolExecutor(options.jobs) as pool:
         for row in read_rows(table):
             if options.rows and row.name not in (*options.rows, "base"):
@@ -140,12 +151,13 @@ def main() -> None:
             if reason:
                 print(f"| {row.name} | skipped: {reason} |", flush=True)
                 continue
-            n = len(options.seeds)
-            kept[row.name] = list(pool.map(one, [row] * n, options.seeds, [changes] * n))
+            if row.name not in kept:
+                n = len(options.seeds)
+                kept[row.name] = list(pool.map(one, [row] * n, options.seeds, [changes] * n))
             print(line(row.name, kept[row.name], kept["base"]), flush=True)
             if options.json:
                 rows = {name: [asdict(r) for r in results] for name, results in kept.items()}
-                options.json.write_text(json.dumps(rows, indent=1))
+                options.json.write_text(json.dumps({**asked, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":
