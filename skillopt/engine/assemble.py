@@ -27,6 +27,7 @@ from skillopt.engine.appendix import with_block
 from skillopt.engine.batches import steps_per_epoch
 from skillopt.engine.budget import Budget, Limits, Spend
 from skillopt.engine.combinations import refuse_combinations, refuse_target, without_effect
+from skillopt.engine.notices import warnings_as_notices
 from skillopt.engine.observers import Events, event_log
 from skillopt.engine.rundir import RunDir
 from skillopt.engine.secrets import certain, known_secrets
@@ -177,6 +178,7 @@ async def open_session(
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
+        stack.enter_context(warnings_as_notices(emit))
         target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
         refuse_target(config, target)
         _write_config(run_dir, config, splits)

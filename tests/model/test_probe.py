@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from skillopt.config import Config, load_config
 from skillopt.core.errors import SkillOptError, StopRun
 from skillopt.engine.assemble import probe
 from skillopt.engine.doctor import Check, check_roles
+from skillopt.engine.notices import warnings_as_notices
 from skillopt.model.registry import create_backend
 from tests.config.standins import SCHEMAS
 
@@ -128,3 +130,18 @@ async def test_a_run_stops_at_its_probe(status: int, rig: Any) -> None:
             await probe(made.client)
         assert len(server.bodies) == (3 if status == 500 else 1)
     assert isinstance(caught.value, StopRun) and KEY not in str(caught.value)
+
+
+async def test_what_a_model_refuses_is_a_notice_of_the_run(rig: Any) -> None:
+    """Once, where the user looks, and not between the lines of a live display."""
+    events: list[tuple[str, str]] = []
+    with warnings_as_notices(lambda name, **data: events.append((name, data["text"]))):
+        async with ProviderServer(ChatProtocol(frozenset({"temperature"}))) as server:
+            settings = {"model": MODEL, "base_url": f"{server.root}/v1", "api_key": KEY}
+            made = rig(create_backend("openai_chat", settings))
+            for text in ("one", "two"):
+                await made.chat(text, temperature=0.1)
+    ((name, text),) = events
+    assert name == "notice" and "refuses temperature; it is left out, so its value has no effect" in text
+    logging.getLogger("skillopt.model").warning("after the run")
+    assert len(events) == 1
