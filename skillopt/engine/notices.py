@@ -6,7 +6,7 @@ Below the engine nothing knows of events. While a run is open its warnings go wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from skillopt.core.events import Emit
@@ -27,7 +27,7 @@ class _Handler(logging.Handler):
 
 
 @contextmanager
-def warnings_as_notices(emit: Emit) -> Iterator[None]:
+def warnings_as_notices(emit: Emit) -> Generator[None]:
     """Warnings of the package become notices until the context ends."""
     handler, logger = _Handler(emit), logging.getLogger(_ROOT)
     logger.addHandler(handler)
