@@ -32,6 +32,8 @@ from skillopt.optimizer.context import Tally
 from skillopt.store.atomic import write_json
 
 VERSION = 1
+ENDINGS = ("final_selection_eval", "test_eval_baseline", "test_eval", "test_eval_final")
+"""Directories that the end of a run writes, each only where it applies."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ async def finish(
 
     `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
     """
+    for name in ENDINGS:  # of an earlier end of this run, whose skills may be others
+        await asyncio.to_thread(session.run_dir.remove, name)
     last = await final_selection(session, standing, tally)
     tests: dict[str, list[Rollout]] = {}
     why_not = str(stopped) if stopped else ""

@@ -8,6 +8,7 @@ run was killed. A directory that holds somebody else's files, or a run with anot
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,12 @@ class RunDir:
         else:
             write_json(path, content)
         return path
+
+    def remove(self, name: str) -> None:
+        """Remove a directory of views, if it is there: it speaks of an earlier end of the run."""
+        path = self.root / name
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+        except OSError as error:
+            raise RunDirError(f"cannot remove {path}: {error.strerror}", hint="remove it and start again") from error
