@@ -116,7 +116,7 @@ async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool)
                evaluation__eval_test=False)  # fmt: skip
     whole = without_config(await rig.done("whole", "budget.max_calls=5000"))
     cut_off = 0
-    for cap in range(50, 130, 8):
+    for cap in range(50, 130, 16):
         name = f"cap{cap}"
         await rig.done(name, f"budget.max_calls={cap}")
         for record in rig.read(name, "history.json"):
