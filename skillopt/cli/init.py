@@ -133,6 +133,10 @@ def _say_sizes(screen: Screen, train: int, selection: int, test: int) -> None:
         )
 
 
+PROVABLE = 100
+"""Selection items from which the paired gate keeps nine tenths of the strict one's gain (docs/decisions/0011)."""
+
+
 # --- what goes into the project ---------------------------------------------------------------------------------------
 
 
@@ -254,10 +258,12 @@ def _variable(name: str) -> str:
 
 
 def _write(asked: Asked, source: Source) -> None:
-    train = split_sizes(source.count, parse_ratio(asked.ratio))[0]
+    train, selection, _ = split_sizes(source.count, parse_ratio(asked.ratio))
     values: dict[str, Any] = {
         "backend": asked.backend,
         "batch_size": min(20, train),
+        "provable": selection >= PROVABLE,
+        "least_provable": PROVABLE,
         "data_path": source.path,
         "ratio": asked.ratio,
         "answer_field": source.answer_field,
