@@ -44,3 +44,29 @@ async def test_i3_two_hundred_kills(scratch: Path) -> None:
     assert_clean(outcome)
     assert outcome.kills >= 150, str(outcome)
     assert outcome.kills + outcome.too_late == 225
+
+
+EVERYTHING = {
+    "optimizer__use_slow_update": True,
+    "optimizer__use_meta_skill": True,
+    "optimizer__use_meta_reflect": True,
+    "optimizer__use_skill_aware_reflection": True,
+    "optimizer__lr_control_mode": "autonomous",
+    "gradient__use_deep_reflect": True,
+    "env__answer_format": "answer_tag",
+}
+"""Every optional mechanism that can be on together."""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"evaluation__gate_rule": "paired", "evaluation__gate_alpha": 0.2, "evaluation__gate_candidates": 3},
+        {"evaluation__gate_rule": "strict", "evaluation__gate_credit": "rejected"},
+    ],
+    ids=["paired", "strict"],
+)
+async def test_i3_holds_with_every_mechanism_on(scratch: Path, settings: dict[str, object]) -> None:
+    outcome = await campaign(trials=2, kills=3, seed=5, own_hand_share=0.5, scratch=scratch, **EVERYTHING, **settings)
+    assert_clean(outcome)
+    assert outcome.kills >= 3
