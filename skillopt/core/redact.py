@@ -16,65 +16,92 @@ _MIN_SECRET = 6
 _MIN_ENVIRONMENT = 12
 """Shorter values of the environment are switches and words, not keys."""
 
-# A value after a label: long enough and mixed enough not to be a word of prose.
-_VALUE = r"(?=[^\s\"',;&]*\d)[A-Za-z0-9_\-.~+/=%]{12,}"
-_KEY_VALUE = r"(?=[^\s\"',;&]*\d)(?=[^\s\"',;&]*[A-Za-z])[A-Za-z0-9_\-.~+/=%]{16,}"
+# A value after a label: long and mixed enough not to be a word of prose. Looks ahead are bounded, so that no text,
+# however made, takes more than linear time.
+_VALUE = r"(?=[^\s\"',;&]{0,400}\d)[A-Za-z0-9_\-.~+/=%]{12,}"
+_KEY_VALUE = r"(?=[^\s\"',;&]{0,400}\d)(?=[^\s\"',;&]{0,400}[A-Za-z])[A-Za-z0-9_\-.~+/=%]{16,}"
 _LABEL = (
-    r"(?:[a-z0-9]+[_-])*(?:api[_-]?key|apikey|access[_-]?token|refresh[_-]?token|auth[_-]?token|id[_-]?token|secret"
-    r"|client[_-]?secret|access[_-]?key|subscription[_-]?key|account[_-]?key|session[_-]?token|private[_-]?key"
-    r"|password|passwd|pwd)"
+    r"(?:api[_-]?key|(?:access|refresh|auth|id|session)[_-]?token|secret"
+    r"|(?:access|subscription|account|private)[_-]?key|password|passwd|pwd)"
 )
 
 _W, _B = r"[A-Za-z0-9_-]", r"[A-Za-z0-9]"
-_SHAPES = (
+_DIGIT = rf"(?={_W}{{0,400}}\d)"
+_SHAPES: tuple[tuple[str, str], ...] = (
     # Model providers
-    rf"sk-(?=(?:{_W})*\d)(?:ant-|proj-|or-v1-|or-|svcacct-|admin-|lf-)?{_W}{{16,}}",
-    rf"(?:gsk|r8|hf|fw|pcsk)_{_W}{{20,}}",
-    rf"(?:xai|pplx|nvapi|csk|tvly)-(?=(?:{_W})*\d){_W}{{20,}}",
-    rf"lsv2_(?:pt|sk)_{_W}{{20,}}",
-    rf"api_org_{_B}{{20,}}",
+    ("sk-", rf"sk-{_DIGIT}{_W}{{16,}}"),
+    ("gsk_", rf"gsk_{_W}{{20,}}"),
+    ("r8_", rf"r8_{_W}{{20,}}"),
+    ("hf_", rf"hf_{_W}{{20,}}"),
+    ("fw_", rf"fw_{_W}{{20,}}"),
+    ("pcsk_", rf"pcsk_{_W}{{20,}}"),
+    ("xai-", rf"xai-{_DIGIT}{_W}{{20,}}"),
+    ("pplx-", rf"pplx-{_DIGIT}{_W}{{20,}}"),
+    ("nvapi-", rf"nvapi-{_DIGIT}{_W}{{20,}}"),
+    ("csk-", rf"csk-{_DIGIT}{_W}{{20,}}"),
+    ("tvly-", rf"tvly-{_DIGIT}{_W}{{20,}}"),
+    ("lsv2_", rf"lsv2_(?:pt|sk)_{_W}{{20,}}"),
+    ("api_org_", rf"api_org_{_B}{{20,}}"),
     # Clouds
-    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
-    r"AIza[A-Za-z0-9_-]{30,}",
-    r"ya29\.[A-Za-z0-9_-]{20,}",
-    r"1//0[A-Za-z0-9_-]{20,}",
-    r"GOCSPX-[A-Za-z0-9_-]{20,}",
-    r"[A-Za-z0-9]{20,}(?:JQQJ99|AzureML)[A-Za-z0-9]{20,}",
-    r"[A-Za-z0-9_-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}",
-    r"(?:dop|doo|dor)_v1_[a-f0-9]{40,}",
-    r"dapi[a-f0-9]{32}(?:-\d)?",
+    ("AKIA", r"AKIA[A-Z0-9]{16}\b"),
+    ("ASIA", r"ASIA[A-Z0-9]{16}\b"),
+    ("AIza", rf"AIza{_W}{{30,}}"),
+    ("ya29.", rf"ya29\.{_W}{{20,}}"),
+    ("1//0", rf"1//0{_W}{{20,}}"),
+    ("GOCSPX-", rf"GOCSPX-{_W}{{20,}}"),
+    ("JQQJ99", rf"{_B}{{20,120}}?JQQJ99{_B}{{20,}}"),
+    ("Q~", rf"{_W}{{3}}\dQ~[A-Za-z0-9_.~-]{{31,34}}"),
+    ("_v1_", r"do[por]_v1_[a-f0-9]{40,}"),
+    ("dapi", r"dapi[a-f0-9]{32}(?:-\d)?"),
     # Code and packages
-    rf"gh[pousr]_{_B}{{20,}}",
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    rf"gl(?:pat|dt|rt|soat|cbt|ptt|ft|agent)-{_W}{{16,}}",
-    rf"npm_{_B}{{30,}}",
-    rf"pypi-AgEI{_W}{{20,}}",
-    rf"dckr_(?:pat|oat)_{_W}{{20,}}",
-    rf"(?:sntrys|sntryu)_{_W}{{20,}}",
-    rf"(?:nfp|sbp|figd|PMAK|NRAK|HRKU|pul|lin_api|glsa|ntn|shpat|shpss|shpca)[-_](?=(?:{_W})*\d){_W}{{20,}}",
-    r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}",
+    ("gh", rf"gh[pousr]_{_B}{{20,}}"),
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
+    ("gl", rf"gl(?:pat|dt|rt|soat|cbt|ptt|ft|agent)-{_W}{{16,}}"),
+    ("npm_", rf"npm_{_B}{{30,}}"),
+    ("pypi-AgEI", rf"pypi-AgEI{_W}{{20,}}"),
+    ("dckr_", rf"dckr_(?:pat|oat)_{_W}{{20,}}"),
+    ("sntry", rf"sntry[su]_{_W}{{20,}}"),
+    ("nfp_", rf"nfp_{_DIGIT}{_W}{{20,}}"),
+    ("sbp_", rf"sbp_{_DIGIT}{_W}{{20,}}"),
+    ("figd_", rf"figd_{_DIGIT}{_W}{{20,}}"),
+    ("PMAK-", rf"PMAK-{_DIGIT}{_W}{{20,}}"),
+    ("NRAK-", rf"NRAK-{_DIGIT}{_W}{{20,}}"),
+    ("HRKU-", rf"HRKU-{_DIGIT}{_W}{{20,}}"),
+    ("pul-", rf"pul-{_DIGIT}{_W}{{20,}}"),
+    ("lin_api_", rf"lin_api_{_DIGIT}{_W}{{20,}}"),
+    ("glsa_", rf"glsa_{_DIGIT}{_W}{{20,}}"),
+    ("ntn_", rf"ntn_{_DIGIT}{_W}{{20,}}"),
+    ("shp", rf"shp(?:at|ss|ca)_{_DIGIT}{_W}{{20,}}"),
+    ("pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}"),
     # Messages, money, vaults
-    r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
-    r"xapp-\d-[A-Za-z0-9-]{20,}",
-    rf"(?:sk|rk)_(?:live|test)_{_B}{{16,}}",
-    r"whsec_[A-Za-z0-9+/=]{20,}",
-    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-    rf"sq0(?:atp|csp)-{_W}{{20,}}",
-    r"\d{8,10}:AA[A-Za-z0-9_-]{30,}",
-    r"hv[sbr]\.[A-Za-z0-9_-]{20,}",
-    r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9]{30,}",
-    r"ATATT3[A-Za-z0-9_=-]{30,}",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{50,}",
+    ("xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("xapp-", r"xapp-\d-[A-Za-z0-9-]{20,}"),
+    ("k_", rf"[sr]k_(?:live|test)_{_B}{{16,}}"),
+    ("whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
+    ("SG.", rf"SG\.{_W}{{16,80}}\.{_W}{{16,}}"),
+    ("sq0", rf"sq0(?:atp|csp)-{_W}{{20,}}"),
+    (":AA", rf"\d{{8,10}}:AA{_W}{{30,}}"),
+    ("hv", rf"hv[sbr]\.{_W}{{20,}}"),
+    ("dp.", rf"dp\.(?:pt|st|ct|sa)\.{_B}{{30,}}"),
+    ("ATATT3", r"ATATT3[A-Za-z0-9_=-]{30,}"),
+    ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     # Signed tokens
-    r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    ("eyJ", rf"eyJ{_W}{{8,2000}}\.{_W}{{8,20000}}\.{_W}*"),
 )
+"""(what every key of the shape holds, the shape): a text without the first need not be searched for the second."""
 # A key begins a word; a letter before it may belong to an escape (`\\n` in JSON text, `%20` in a URL).
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
-_ANY_SHAPE = re.compile(rf"{_START}(?:{'|'.join(_SHAPES)})")
-_PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+_WHOLE: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "PRIVATE KEY",
+        re.compile(
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
+            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+            re.DOTALL,
+        ),
+    ),
+    *((held, re.compile(_START + shape)) for held, shape in _SHAPES),
 )
-_WHOLE = (_PRIVATE_KEY, _ANY_SHAPE)
 
 # Each keeps its first group (the label) and drops the value behind it. Quotes may be escaped: JSON inside JSON.
 _CERTAIN = (
@@ -82,23 +109,21 @@ _CERTAIN = (
     re.compile(
         r"(?i)(authorization\\*[\"']?\s*[:=]\s*\\*[\"']?(?:bearer|basic|token)\s+)(?!\[redacted\])[^\s\"',;]{8,}"
     ),
-    re.compile(r"(?i)(\b(?:bearer|basic)\s+)(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[a-z])[A-Za-z0-9_\-.~+/=]{16,}"),
-    re.compile(rf"(?i)(\b{_LABEL}\\*[\"']?\s*[=:]\s*\\*[\"']?){_KEY_VALUE}"),
-    re.compile(
-        r"(?i)(\b(?:x-)?(?:api-)?key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"
-    ),
-    re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)(?=[^&\s\"']*\d)[^&\s\"']{16,}"),
+    re.compile(r"(?i)((?:bearer|basic)\s+)(?=[^\s\"',;]{0,400}\d)(?=[^\s\"',;]{0,400}[a-z])[A-Za-z0-9_\-.~+/=]{16,}"),
+    re.compile(rf"(?i)({_LABEL}\\*[\"']?\s*[=:]\s*\\*[\"']?){_KEY_VALUE}"),
+    re.compile(r"(?i)(key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"),
+    re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)(?=[^&\s\"']{0,400}\d)[^&\s\"']{16,}"),
 )
 _LIKELY = (
-    re.compile(r"(?i)(\bbearer\s+)(?=[^\s\"',;]*(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{8,}"),
-    re.compile(r"(?i)(\bbasic\s+)(?=[^\s\"',;]*[\d=])[A-Za-z0-9_\-.~+/=]{8,}"),  # prose: "basic error-handling."
+    re.compile(r"(?i)(\bbearer\s+)(?=[^\s\"',;]{0,400}(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{8,}"),
+    re.compile(r"(?i)(\bbasic\s+)(?=[^\s\"',;]{0,400}[\d=])[A-Za-z0-9_\-.~+/=]{8,}"),  # prose: "basic error-handling."
     re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+)[^\s\"',;]+"),
     re.compile(rf"(?i)([\"']{_LABEL}[\"']\s*:\s*[\"'])(?:\\.|[^\"'\\])+(?=[\"'])"),
-    re.compile(rf"(?i)(\b{_LABEL}\s*[=:]\s*[\"']?){_VALUE}"),
+    re.compile(rf"(?i)({_LABEL}\s*[=:]\s*[\"']?){_VALUE}"),
     re.compile(r"(?i)(\b(?:x-)?api-key[\"']?\s*[:=]\s*[\"']?)[A-Za-z0-9_\-.]{8,}"),
     re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)[^&\s\"']{8,}"),
 )
-_URL = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@:\"']*:[^\s/@\"']+@")
+_URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
 _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|password|passwd|passphrase|credentials?|_pat|_pwd|_auth|dsn)s?$")
 
 
@@ -114,8 +139,9 @@ def redact_reply(text: str, secrets: Collection[str] = ()) -> str:
     """`text` without the given secrets and without what can only be a key; labelled words and placeholders stay."""
     for secret in sorted({s for s in secrets if len(s) >= _MIN_SECRET}, key=len, reverse=True):
         text = text.replace(secret, MARK)
-    for pattern in _WHOLE:
-        text = pattern.sub(MARK, text)
+    for held, pattern in _WHOLE:
+        if held in text:
+            text = pattern.sub(MARK, text)
     for pattern in _CERTAIN:
         text = pattern.sub(rf"\g<1>{MARK}", text)
     return _URL.sub(rf"\g<1>{MARK}@", text)
@@ -123,7 +149,7 @@ def redact_reply(text: str, secrets: Collection[str] = ()) -> str:
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
     """Where key-shaped values stand (half-open, without their labels), in order, overlapping ones joined."""
-    found = [match.span() for pattern in _WHOLE for match in pattern.finditer(text)]
+    found = [match.span() for held, pattern in _WHOLE if held in text for match in pattern.finditer(text)]
     found += [(match.end(1), match.end()) for pattern in (*_CERTAIN, *_LIKELY) for match in pattern.finditer(text)]
     found += [(match.end(1), match.end() - 1) for match in _URL.finditer(text)]
     spans: list[tuple[int, int]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -96,3 +97,21 @@ def test_secrets_of_the_environment() -> None:
     assert environment_secrets(environ) == (
         "value-of-acme-1", "correcthorse7battery", "t0ken-of-github", "personal-access-1",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a_b-", "api_", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "bearer ", "password=", "sk-", "a://b:", "0a",
+     "key\\\"", "JQQJ99", "x:AA1", "basic:", "secret_", "?key="],
+)  # fmt: skip
+def test_the_time_is_linear_in_the_text(unit: str) -> None:
+    """A megabyte of anything must not hold up a run: four times the text, four times the time, with room for noise."""
+
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        started = time.process_time()
+        redact(text)
+        return time.process_time() - started
+
+    short = min(seconds(40_000) for _ in range(3))
+    assert seconds(160_000) < 10 * short + 0.2
