@@ -73,7 +73,7 @@ def train_place(work: Work, *, replay: bool = False) -> Place:
         raise ConfigError("--replay needs env.out_root, the directory of the recorded run")
 
     def same(journal: Journal) -> bool:
-        if journal.get_meta("fingerprint") is None or not journal.count("chat"):
+        if journal.get_meta("fingerprint") is None or not (journal.count("chat") or journal.count("agent")):
             return False  # nothing was paid for there, so there is nothing to continue
         check_fingerprint(journal, config, work.env, work.splits, work.initial, allow=False)
         return True

@@ -40,7 +40,7 @@ def rollout_row(rollout: Rollout, task_text: str | None = None) -> dict[str, Any
     row["skill_hash"] = rollout.skill_hash
     row["tokens"] = dict(rollout.tokens)
     if rollout.agent:
-        row["agent"] = dict(rollout.agent)
+        row |= {"agent_ok": rollout.agent.get("exit_reason") == "completed", "agent": dict(rollout.agent)}
     return row
 
 

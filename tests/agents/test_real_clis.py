@@ -296,7 +296,7 @@ def test_a_run_learns_through_the_real_program(backend: str, tmp_path: Path) -> 
     assert summary["notices"] == []
     assert "Add one to the number" in (out / "best_skill.md").read_text()
     rows = [json.loads(line) for line in (out / "test_eval" / "results.jsonl").read_text().splitlines()]
-    assert all(row["agent"]["skill_read"] for row in rows)
+    assert all(row["agent_ok"] and row["agent"]["skill_read"] for row in rows)
     for path in out.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
