@@ -20,7 +20,6 @@ from skillopt.engine.work import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
 
-
 CREDIT_TRIALS = 1.5
 """Calls of one step's credit, in whole trials, where `evaluation.gate_credit_calls` is 0. More for each edit finds
 fewer useful edits for the same calls (benchmarks/LOG.md)."""
