@@ -97,7 +97,7 @@ def test_command_lines(load: Load, argv: list[str], says: list[str]) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("backend", ["copilot_chat", "cursor_exec"])
+@pytest.mark.parametrize("backend", ["cursor_exec"])
 def test_what_this_version_lacks_is_refused(load: Load, backend: str) -> None:
     text = refused(load, f"model: {{target_backend: {backend}}}")
     assert f"model.target_backend={backend}" in text and "not available in this version" in text
@@ -154,9 +154,7 @@ def test_off_is_accepted_in_silence(load: Load) -> None:
 
 def test_settings_of_missing_mechanisms_are_told_in_one_line(load: Load) -> None:
     resolved = load("model: {cursor_exec_path: c, cursor_exec_sandbox: x}")
-    assert resolved.notices == (
-        "no effect in this version: model.cursor_exec_path, model.cursor_exec_sandbox",
-    )
+    assert resolved.notices == ("no effect in this version: model.cursor_exec_path, model.cursor_exec_sandbox",)
 
 
 def test_retired_keys_warn(load: Load) -> None:
