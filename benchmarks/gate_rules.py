@@ -1,8 +1,8 @@
 """Acceptance rules as whole runs in the gates' world: what each accepts, what it asks, where it ends.
 
 `strict` is the published rule, `paired` is ours and runs the product's own gate classes; the others are rules that
-peers publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the target that the
-rule asks for; the training rollouts of a step, which all rules need alike, are counted apart.
+peers publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the target
+that the rule asks for; the training rollouts of a step, which all rules need alike, are counted apart.
 """
 
 from __future__ import annotations

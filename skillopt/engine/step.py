@@ -28,7 +28,7 @@ from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.modes import update_mode
-from skillopt.optimizer.reflect import reflect
+from skillopt.optimizer.reflect import Reflection, reflect
 from skillopt.optimizer.schedule import edit_budget
 
 BUFFER_CHARS = 6_000
@@ -137,9 +137,17 @@ async def reflect_all(session: Session, work: StepWork, ctx: StageContext) -> No
             deep_reflect(session, ctx, batch, rollouts, work.skill, step=step, buffer_text=work.buffer_text)
             for batch, rollouts in (batches if session.config.gradient.use_deep_reflect else [])
         ]
-        done, work.deep = await gather_all([gather_all(ordinary), gather_all(deep)])
+        done: list[Reflection] = []
+
+        async def read() -> None:
+            done.extend(await gather_all(ordinary))
+
+        async def probe() -> None:
+            work.deep += await gather_all(deep)
+
+        await gather_all([read(), probe()])
         for n, found in enumerate(work.deep):
-            done = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
+            done[:] = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
         work.reflections = [done[k * len(batches) : (k + 1) * len(batches)] for k in samples]
     patches = sum(len(r.patches(k)) for s in work.reflections for r in s for k in ("failure", "success"))
     session.emit("stage.end", stage="reflect", step=step, patches=patches)
