@@ -20,6 +20,8 @@ VERDICTS = {
     "inject_placeholder": "an empty region is put in",
     "no_content": "NOTHING WRITTEN",
     "write_meta_skill": "WRITTEN",
+    "keep_draft": "KEPT AS A DRAFT",
+    "drop_draft": "DRAFT GIVEN UP",
     "skip_no_change": "SKIPPED: no edit could be applied",
 }
 
@@ -30,7 +32,12 @@ ACCEPTANCE = {
 }
 """How the slow update's guidance becomes current, as the start of a run says it."""
 
-EPOCH_ENDS = {"slow_update": "Slow update", "meta_skill": "Meta skill", "meta_reflect": "Meta reflect"}
+EPOCH_ENDS = {
+    "draft_review": "Draft review",
+    "slow_update": "Slow update",
+    "meta_skill": "Meta skill",
+    "meta_reflect": "Meta reflect",
+}
 """What happens between two epochs."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.skill import Skill
-from skillopt.engine import meta_reflect, slow_update
+from skillopt.engine import draft_review, meta_reflect, slow_update
 from skillopt.engine.late_gate import EpochWork
 from skillopt.engine.longitudinal import Comparison, compare, write_comparison
 from skillopt.engine.session import Session
@@ -46,6 +46,10 @@ async def end_epoch(session: Session, standing: Standing, *, epoch: int, step: i
 
     Raises `StopRun`. Writes the mechanisms' own files; history, state and skills are the caller's.
     """
+    if draft_review.reviews(session, standing):
+        work = EpochWork(draft_review.NAME, epoch, step)
+        work.start(session)
+        _keep(session, standing, work, await draft_review.review(session, standing, work), "review_result.json")
     if epoch == 1:
         await _first(session, standing, epoch, step)
     else:

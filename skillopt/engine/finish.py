@@ -107,11 +107,14 @@ async def _last_look(session: Session, standing: Standing, tally: Tally) -> dict
         gated = await last_look(session, standing, step=step)
     except StopRun as error:
         session.emit("notice", text=f"the last draft was not looked at: {error}")
+        standing.drop_draft()
         return {"action": "undecided", "reason": f"not looked at: {error}"}
     if gated is None:
         return None
     count_gate(tally, gated)
     settle(standing, gated, origin=standing.current_origin, step=step)
+    if standing.is_draft:  # the run is over: what was not proven is no result
+        standing.drop_draft()
     session.emit("gate.verdict", stage="last_look", step=step, current_score=standing.current.gate_score,
                  best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
     await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(gated.rollouts))

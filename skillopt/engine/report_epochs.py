@@ -8,7 +8,12 @@ from typing import Any
 from skillopt.engine.report_reflection import ACCEPTS
 
 Record = Mapping[str, Any]
-TITLES = {"slow_update": "slow update", "meta_skill": "meta skill", "meta_reflect": "meta reflection"}
+TITLES = {
+    "draft_review": "draft review",
+    "slow_update": "slow update",
+    "meta_skill": "meta skill",
+    "meta_reflect": "meta reflection",
+}
 _FIELDS = ("stage", "epoch", "action", "reason", "candidate_gate_score", "evaluated_n", "selection_n",
            "current_score", "best_score", "n_dropped_replies")  # fmt: skip
 _WORDS = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from skillopt.config import Config
 from skillopt.engine.batches import steps_per_epoch
-from skillopt.engine.workload_gate import gate_calls
+from skillopt.engine.workload_gate import drafts, gate_calls, trial_items
 from skillopt.optimizer.modes import REWRITE, update_mode
 
 
@@ -201,12 +201,14 @@ def _epoch_ends(config: Config, sizes: Sizes, gate: int) -> list[StageCalls]:
     # Other policies than mixed may find no pair to show.
     sure = 1 if optimizer.longitudinal_pair_policy == "mixed" else 0
     rewrites = 0 if optimizer.skill_update_mode == "patch" else reflecting
+    review = 2 * epochs * trial_items(config, sizes.selection, sizes.train) if drafts(config) else 0
     return [
         StageCalls("target", "longitudinal", "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
         StageCalls("optimizer", "slow_update", "epoch", Range(slow * sure, slow)),
         StageCalls("optimizer", "meta_skill", "epoch", Range(memory * sure, memory)),
         StageCalls("optimizer", "meta_reflect", "epoch", Range(reflecting, reflecting)),
         StageCalls("optimizer", "rewrite", "epoch", Range(0, rewrites)),
+        StageCalls("target", "draft review", "epoch", Range(0, review)),
         StageCalls("target", "gate at epoch ends", "epoch", Range(0, gate * (slow + reflecting))),
     ]
 

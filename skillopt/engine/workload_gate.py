@@ -26,14 +26,25 @@ def gate_calls(config: Config, selection: int, train: int) -> GateCalls:
     n = selection * evaluation.repeats
     early = EARLY_STOP_SHARE if evaluation.gate_early_stop and evaluation.use_gate else 1.0
     edits = most_edits(config)
-    trial = min(train, evaluation.gate_trial_items or max(8, math.ceil(0.4 * n)))
+    trial = trial_items(config, selection, train)
     credit = credit_calls(config, edits, trial)
-    if evaluation.gate_rule == "strict" or not evaluation.use_gate:
+    if not drafts(config):
         again = 2 if evaluation.gate_credit == "rejected" and credit else 1
         return GateCalls((math.ceil(n * early), again * n), (0, credit), (0, n))
     least = math.ceil(trial * early)
     # A look may prune first (every edit since the last proof left out once) and measure what it proved once more.
     return GateCalls((0, 2 * n), (least, credit + trial + trial * (edits + 1)), (0, 2 * n + trial))
+
+
+def drafts(config: Config) -> bool:
+    """True under the rule that keeps drafts."""
+    return config.evaluation.gate_rule == "paired" and config.evaluation.use_gate
+
+
+def trial_items(config: Config, selection: int, train: int) -> int:
+    """Training items of one trial, at most."""
+    evaluation = config.evaluation
+    return min(train, evaluation.gate_trial_items or max(8, math.ceil(0.4 * selection * evaluation.repeats)))
 
 
 def most_edits(config: Config) -> int:
