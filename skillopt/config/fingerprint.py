@@ -45,14 +45,18 @@ def fingerprint_fields(config: Config) -> Fingerprint:
 
 
 def compare_fingerprints(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ChangedKey]:
-    """Differences between two fingerprints, in key order. A key known to one side only counts as changed from null."""
+    """Differences between two fingerprints, in key order. A key known to one side only counts as changed from null.
+
+    A key that a newer version added and that stands at its default changes nothing.
+    """
+    defaults = {spec.path: spec.default for spec in shared_specs()}
     growing = {spec.path for spec in shared_specs() if spec.mark.change == "grow"}
     before = {**old.get("fixed", {}), **old.get("extendable", {})}
     after = {**new.get("fixed", {}), **new.get("extendable", {})}
     changed: list[ChangedKey] = []
     for key in sorted({*before, *after}):
         was, now = before.get(key), after.get(key)
-        if was == now:
+        if was == now or (key not in before and key in defaults and now == defaults[key]):
             continue
         allowed = key in new.get("extendable", {}) and (key not in growing or _grows(was, now))
         changed.append(ChangedKey(key, was, now, allowed))

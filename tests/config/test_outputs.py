@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -147,3 +148,12 @@ def test_where_a_role_goes(load: Load, argv: list[str], environ: dict[str, str],
     role = role_settings(load(argv=argv, environ={"OPENAI_API_KEY": "k", **environ}).config.model, "target")
     assert (role.backend, role.base_url, role.api_key.get_secret_value(), role.reasoning_effort) == expected
     assert role.as_mapping()["model"] == role.model
+
+
+def test_a_key_that_a_newer_version_added_is_no_change_at_its_default() -> None:
+    older: dict[str, Any] = {"fixed": {"train.seed": 42}, "extendable": {}}
+    newer: dict[str, Any] = {"fixed": {"train.seed": 42, "evaluation.gate_rule": "strict"}, "extendable": {}}
+    assert compare_fingerprints(older, newer) == []
+    newer["fixed"]["evaluation.gate_rule"] = "paired"
+    (change,) = compare_fingerprints(older, newer)
+    assert (change.key, change.allowed) == ("evaluation.gate_rule", False)
