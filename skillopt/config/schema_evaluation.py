@@ -41,7 +41,7 @@ class EvaluationSection(Section):
     """Try the edits of a patch one by one on training items: always, after a rejection, or never; auto is always under
     the paired rule and off under the strict one."""
     gate_credit_calls: Annotated[int, Field(ge=0)] = 0
-    """Most target calls that one step's credit may make; 0 takes one trial and a half."""
+    """Most target calls that one step's credit may make; 0 takes as many as one trial."""
     gate_candidates: Annotated[int, Field(ge=1)] = 1
     """Candidates raced on the same training items before the gate: the whole patch, its top edits alone and, from three
     on, a second sample of the reflection."""

@@ -2,12 +2,12 @@
 
 One bad edit then does not sink three good ones, and three good ones do not carry a bad one in. Nothing is asked of the
 selection split. The step's budget (`evaluation.gate_credit_calls`) is shared out before anything is asked: every edit
-gets the same number of items; where that would be too few to tell anything, neighbours share a trial (groups).
+gets the same number of items; where that would be too few to tell anything, neighbours share a trial (groups). By default
+a step's credit may cost one trial: more for each edit finds fewer useful edits for the same calls (benchmarks/LOG.md).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from skillopt.core.aio import gather_all
@@ -19,10 +19,6 @@ from skillopt.engine.update import build
 from skillopt.engine.work import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
-
-CREDIT_TRIALS = 1.5
-"""Calls of one step's credit, in whole trials, where `evaluation.gate_credit_calls` is 0. More for each edit finds
-fewer useful edits for the same calls (benchmarks/LOG.md)."""
 
 
 def credit_mode(session: Session) -> str:
@@ -50,7 +46,7 @@ async def credit(session: Session, work: StepWork, ctx: StageContext, standing: 
     if proposal is None or not isinstance(proposal.change, Patch) or len(proposal.change.edits) < 2:
         return None
     wanted = default_trial(session)
-    budget = evaluation.gate_credit_calls or math.ceil(CREDIT_TRIALS * wanted)
+    budget = evaluation.gate_credit_calls or wanted
     groups, items = shares(proposal.change.edits, budget, wanted)
     step = work.plan.step
     session.emit("stage.start", stage="credit", step=step, epoch=work.plan.epoch, total=len(groups))

@@ -60,4 +60,4 @@ def credit_calls(config: Config, edits: int, trial: int) -> int:
         mode = "always" if evaluation.gate_rule == "paired" else "off"
     if mode == "off" or not evaluation.use_gate or config.optimizer.skill_update_mode != "patch" or edits < 2:
         return 0
-    return min(evaluation.gate_credit_calls or math.ceil(1.5 * trial), edits * trial)
+    return min(evaluation.gate_credit_calls or trial, edits * trial)
