@@ -2,8 +2,9 @@
 
 One bad edit then does not sink three good ones, and three good ones do not carry a bad one in. Nothing is asked of the
 selection split. The step's budget (`evaluation.gate_credit_calls`) is shared out before anything is asked: every edit
-gets the same number of items; where that would be too few to tell anything, neighbours share a trial (groups). By default
-a step's credit may cost one trial: more for each edit finds fewer useful edits for the same calls (benchmarks/LOG.md).
+gets the same number of items; where that would be too few to tell anything, neighbours share a trial (groups). By
+default a step's credit may cost one trial: more for each edit finds fewer useful edits for the same calls
+(benchmarks/LOG.md).
 """
 
 from __future__ import annotations

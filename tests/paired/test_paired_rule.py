@@ -74,7 +74,8 @@ async def test_harm_ends_where_it_began_and_asks_no_selection_item(run: Run) -> 
 
 
 async def test_credit_keeps_the_good_edits_and_drops_the_bad_one(run: Run) -> None:
-    done = await run(MIXED, train__num_epochs=1, optimizer__learning_rate=3, optimizer__lr_scheduler="constant")
+    settings = {"optimizer__learning_rate": 3, "optimizer__lr_scheduler": "constant", "train__num_epochs": 1}
+    done = await run(MIXED, evaluation__gate_credit_calls=60, **settings)
     first = done.read("steps/step_0001/credit.json")
     verdicts = {row["edits"][0]["content"].split(":")[0]: row["kept"] for row in first["rows"]}
     assert verdicts["AVOID 2"] is False
@@ -82,6 +83,13 @@ async def test_credit_keeps_the_good_edits_and_drops_the_bad_one(run: Run) -> No
     candidate = (done.root / "steps/step_0001/candidate_skill.md").read_text()
     assert "AVOID" not in candidate
     assert done.history[0]["credit"]["edits"] == 3
+
+
+async def test_where_the_budget_is_small_neighbours_share_a_trial(run: Run) -> None:
+    settings = {"optimizer__learning_rate": 3, "optimizer__lr_scheduler": "constant", "train__num_epochs": 1}
+    done = await run(MIXED, evaluation__gate_credit_calls=16, **settings)
+    rows = done.read("steps/step_0001/credit.json")["rows"]
+    assert [len(row["edits"]) for row in rows] == [2, 1]
 
 
 async def test_credit_after_a_rejection_saves_what_was_good(run: Run) -> None:
