@@ -104,7 +104,8 @@ def _whole_or_nothing(files: Sequence[Path]) -> Generator[None, None, None]:
         yield
     except BaseException:
         for file in files:
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what stood in the way is told by the error itself
+                file.unlink()
         for parent in sorted(parents, key=lambda p: len(p.parts), reverse=True):
             with contextlib.suppress(OSError):  # never made, or holds somebody else's file by now
                 parent.rmdir()

@@ -155,9 +155,9 @@ async def open_session(
         emit("notice", text=text)
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
+        run_dir.check_own()  # before the lock: nothing is written into a directory that is not ours
         lock = RunLock(out_root)
         stack.callback(lock.release)
-        run_dir.check_own()
         clean_stale(out_root, sole_writer=True)
         if config.env.split_mode == "ratio" and not config.env.split_output_dir:
             env, splits = load_env(config, out_root)  # the directory is ours now: the generated split goes into it

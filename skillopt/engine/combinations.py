@@ -55,8 +55,14 @@ def refuse_target(config: Config, target: object) -> None:
 
 def without_effect(config: Config) -> list[str]:
     """Settings that this combination leaves without effect, one notice each."""
-    optimizer = config.optimizer
+    optimizer, evaluation = config.optimizer, config.evaluation
     notices: list[str] = []
+    if evaluation.gate_rule == "strict" or not evaluation.use_gate:
+        idle = {"gate_min_effect": evaluation.gate_min_effect, "gate_shorter_margin": evaluation.gate_shorter_margin}
+        why = "with evaluation.gate_rule strict" if evaluation.use_gate else "while evaluation.use_gate is off"
+        notices += [f"evaluation.{name} has no effect {why}" for name, value in idle.items() if value]
+    if not evaluation.use_gate and evaluation.gate_rule == "paired":
+        notices.append("evaluation.gate_rule paired has no effect while evaluation.use_gate is off")
     if optimizer.use_skill_aware_reflection and optimizer.skill_update_mode == "full_rewrite_minibatch":
         notices.append(
             "optimizer.use_skill_aware_reflection has no effect in optimizer.skill_update_mode full_rewrite_minibatch"

@@ -89,7 +89,7 @@ async def final_selection(session: Session, standing: Standing, tally: Tally) ->
     Under the paired rule a draft gets the run's last look instead, and what came of it is returned.
     """
     current, best = standing.current, standing.best
-    if session.config.evaluation.gate_rule == "paired" and standing.history:
+    if standing.ledger is not None and standing.history:
         return await _last_look(session, standing, tally)
     if current.skill == best.skill or current.gate_score is None:
         return None

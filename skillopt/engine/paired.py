@@ -27,7 +27,7 @@ from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
 from skillopt.gate.strict import failures_first, file_order
-from skillopt.gate.verdict import Evidence, Verdict
+from skillopt.gate.verdict import Action, Evidence, Verdict
 
 
 async def paired_gate(
@@ -83,11 +83,13 @@ def _worth_a_look(session: Session, candidate: Skill, standing: Standing, trial:
     return proof_is_likely([*standing.climb, trial.climbed], len(session.selection), alpha=alpha)
 
 
-def _without_look(session: Session, trial: Trial | None, action: str) -> Verdict:
+def _without_look(session: Session, trial: Trial | None, action: Action) -> Verdict:
     evidence = Evidence(total=len(session.selection) * session.config.evaluation.repeats)
     if trial is None:
         return Verdict("undecided", None, evidence, "nothing is known of the current skill on training items")
     found = trial.verdict.evidence
+    if not found.evaluated:
+        return Verdict(action, None, evidence, f"the current skill already solves all {found.total} trial items")
     tally = f"{len(found.wins)} won, {len(found.losses)} lost of {found.evaluated} training items"
     if action == "reject":
         return Verdict("reject", None, evidence, f"failed its trial: {tally}")

@@ -19,6 +19,7 @@ from skillopt.engine.budget import Budget
 from skillopt.engine.observers import Events
 from skillopt.engine.rundir import RunDir
 from skillopt.engine.timing import Timings
+from skillopt.engine.workload_gate import RESAMPLED
 from skillopt.envs.base import Env, Splits
 from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
@@ -27,9 +28,6 @@ from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.store.journal import Journal
-
-RESAMPLED = 3
-"""From so many gate candidates on, one of them is a second sample of the reflection."""
 
 Price = Callable[[str, str, Usage], "float | None"]
 """(role, model, usage) → US dollars, None when the price is unknown."""

@@ -132,7 +132,7 @@ async def baseline(session: Session, tally: Tally) -> Standing:
     session.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
                  total=score.total, gate_score=measured.gate_score)  # fmt: skip
     standing = Standing(initial=measured, current=measured, best=measured)
-    if session.config.evaluation.gate_rule == "paired":
+    if session.config.evaluation.gate_rule == "paired" and session.config.evaluation.use_gate:
         standing.ledger = AlphaLedger.opened(session.config.evaluation.gate_alpha)
     write_state(session, standing)
     return standing

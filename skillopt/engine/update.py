@@ -78,7 +78,10 @@ async def join(
         fresh = [item for item in second.change.items if item not in first.change.items]
         if not fresh:
             return None
-        change = with_items(first.change, [*first.change.items, *fresh])
+        room = None if work.budget is None else max(0, work.budget - len(first.change.items))
+        if room == 0:
+            return None
+        change = with_items(first.change, [*first.change.items, *fresh[:room]])
     proposal = await build(session, work, ctx, "joined", replace(change, reasoning=JOINED))
     work.leaked += proposal.leaked
     return None if proposal.rewrite is not None and proposal.rewrite.lost else proposal

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillopt.config import Config
 from skillopt.engine.batches import steps_per_epoch
-from skillopt.engine.workload_gate import drafts, gate_calls, trial_items
+from skillopt.engine.workload_gate import RESAMPLED, drafts, gate_calls, trial_items
 from skillopt.optimizer.modes import REWRITE, update_mode
 
 
@@ -104,12 +104,24 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     if evaluation.prefetch and evaluation.gate_rule == "strict" and steps > 1 and config.budget.max_calls is None:
         wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
         stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
+        # The optimizer's part of the next step is done ahead too, and again when the candidate is accepted.
+        twice = 2 - 1 / steps
+        stages = [_widened(s, twice) if s.role == "optimizer" and s.when == "step" else s for s in stages]
     stages += _epoch_ends(config, sizes, gate)
     stages.append(StageCalls("target", "final selection", "after", Range(*calls.last)))
     if evaluation.eval_test:
         # The initial skill, the best and the last one: texts that are equal are measured once.
         stages.append(StageCalls("target", "test", "after", Range(sizes.test, 3 * sizes.test)))
     return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
+
+
+def _widened(stage: StageCalls, factor: float) -> StageCalls:
+    return replace(stage, calls=Range(stage.calls.low, math.ceil(stage.calls.high * factor)))
+
+
+def _samples(config: Config) -> int:
+    """Independent samples of a step's reflection."""
+    return max(config.optimizer.proposals, 2 if config.evaluation.gate_candidates >= RESAMPLED else 1)
 
 
 def _groups(config: Config, sizes: Sizes) -> Range:
@@ -119,7 +131,7 @@ def _groups(config: Config, sizes: Sizes) -> Range:
     full = math.ceil(items / gradient.minibatch_size)
     failures_only = gradient.failure_only or optimizer.analyst_profile == "compact"
     mixed = full if failures_only or items < 2 else full + (0 if items % gradient.minibatch_size == 1 else 1)
-    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * optimizer.proposals)
+    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * _samples(config))
 
 
 def _deep_items(config: Config, sizes: Sizes) -> int:
@@ -165,7 +177,7 @@ def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int)
     """Merging, budget, ranking, rewriting and racing of what the analysts wrote."""
     optimizer = config.optimizer
     mode = update_mode(optimizer.skill_update_mode)
-    samples, compact = optimizer.proposals, optimizer.analyst_profile == "compact"
+    samples, compact = _samples(config), optimizer.analyst_profile == "compact"
     per_sample = math.ceil(groups.high / samples) + deep_groups
     proposals = int(groups.high) if compact else samples
     merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from skillopt.config import Config
 
+RESAMPLED = 3
+"""From so many gate candidates on, one of them is a second sample of the reflection."""
+
 EARLY_STOP_SHARE = 0.2
 """Share of the gate's calls that a clearly bad candidate still needs, the current skill's failures asked first."""
 

@@ -180,7 +180,11 @@ def _split_file(root: Path, split: str, source: Source) -> Path:
     files = item_files(present[0])
     if not files:
         raise DataError(f"{present[0]}: holds no item file ({', '.join(ITEM_SUFFIXES)})", hint=_command(source))
-    return files[0]
+    named = [file for file in files if file.stem == "items"]
+    if len(named or files) > 1:
+        names = ", ".join(file.name for file in (named or files)[:4])
+        raise DataError(f"{present[0]}: holds {len(named or files)} item files ({names})", hint="keep one of them")
+    return (named or files)[0]
 
 
 def _command(source: Source) -> str:

@@ -156,12 +156,20 @@ class PairedGate:
             missing=sum(v is None for v in self._values),
             early_stopped=not complete,
             interval=mean_interval(differences) if complete and len(differences) > 1 else None,
-            p=paired_p(differences, margin=self.terms.margin) if complete else None,
+            p=self._p(differences, complete=complete),
             alpha=self.terms.alpha,
         )
         action, reason = self._decide(evidence, differences)
         score = math.fsum(measured) / len(measured) if complete and measured and action != "undecided" else None
         return Verdict(action, score, evidence, reason)
+
+    def _p(self, differences: Sequence[float], *, complete: bool) -> float | None:
+        """The p-value of a complete look; of one that accepted early the most it could still have become."""
+        if complete:
+            return paired_p(differences, margin=self.terms.margin)
+        if self._certain():
+            return paired_p(self._completed(0.0), margin=self.terms.margin, betting=True)
+        return None
 
     def _decide(self, evidence: Evidence, differences: Sequence[float]) -> tuple[Action, str]:
         terms, tally = self.terms, f"{len(evidence.wins)} won, {len(evidence.losses)} lost"

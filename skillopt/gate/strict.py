@@ -179,6 +179,8 @@ class StrictGate:
         tally = f"{len(evidence.wins)} won, {len(evidence.losses)} lost"
         if self._over_budget():
             return "reject", f"over the regression budget of {self._max_losses} items ({tally})"
+        if evidence.early_stopped and not evidence.evaluated:
+            return "reject", "the current skill already solves every selection item: nothing can score higher"
         if evidence.early_stopped:
             return "reject", f"cannot exceed the current score any more after {evidence.evaluated} items ({tally})"
         if self._cannot_win():  # missing outcomes count as wins here, so that early and full evaluation agree

@@ -23,7 +23,7 @@ class Evidence:
     interval: tuple[float, float] | None = None
     """95 % interval of the mean difference; only for a complete evaluation, whose order cannot bias it."""
     p: float | None = None
-    """One-sided p-value of the paired rule; only for a complete evaluation."""
+    """One-sided p-value of the paired rule; of an early acceptance the most it could have become, else None."""
     alpha: float | None = None
     """Level of the paired rule's look."""
 

@@ -224,3 +224,20 @@ def test_a_published_wrapper_around_one_list_is_read(tmp_path):
 
     path = write(tmp_path / "task.json", {"canary": "do not train", "examples": [{"input": "1+1", "target": "2"}]})
     assert [row.data for row in read_rows(path)] == [{"input": "1+1", "target": "2"}]
+
+
+def test_a_split_folder_with_several_files_is_read_by_name_or_refused(tmp_path: Path) -> None:
+    """A fresh reader's find: any stray file that sorted first became the training set."""
+    for split in ("train", "val", "test"):
+        (tmp_path / split).mkdir()
+        rows = [
+            {"id": f"{split}{n}", "question": f"{split} {n}?", "context": "c", "answers": [str(n)]} for n in range(3)
+        ]
+        (tmp_path / split / "items.json").write_text(json.dumps(rows))
+    stray = tmp_path / "train" / "b.json"
+    stray.write_text(json.dumps([{"id": "stray", "question": "stray?", "context": "c", "answers": ["x"]}]))
+    config = Config(split_mode="split_dir", split_dir=str(tmp_path))
+    assert [item.id for item in load_splits(config, SOURCE).train] == ["train0", "train1", "train2"]
+    (tmp_path / "train" / "items.json").rename(tmp_path / "train" / "a.json")
+    with pytest.raises(DataError, match=r"2 item files \(a.json, b.json\)"):
+        load_splits(config, SOURCE)

@@ -204,3 +204,19 @@ async def test_selection_items_reach_no_optimizer_prompt(run: Run) -> None:
 async def test_two_runs_in_one_process_do_not_meet(run: Run) -> None:
     one, two = await asyncio.gather(run(name="one", train__num_epochs=1), run(name="two", train__num_epochs=1))
     assert one.best == two.best
+
+
+async def test_without_a_gate_the_rule_has_nothing_to_say(run: Run) -> None:
+    """A fresh reader's find: the last look threw away what a run without a gate had kept."""
+    off = {"evaluation__use_gate": False, "train__num_epochs": 2}
+    paired = await run(name="paired", **off)
+    strict = await run(name="strict", evaluation__gate_rule="strict", **off)
+    assert paired.best == strict.best != ""
+    assert "last_look" not in paired.summary
+
+
+async def test_joined_proposals_keep_to_the_edit_budget(run: Run) -> None:
+    settings = {"optimizer__proposals": 3, "optimizer__learning_rate": 1, "optimizer__min_learning_rate": 1}
+    done = await run(train__num_epochs=2, evaluation__gate_credit="off", **settings)
+    for record in done.history:
+        assert record["n_edits_ranked"] <= record["edit_budget"]
