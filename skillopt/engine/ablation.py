@@ -139,7 +139,8 @@ async def _prune(session: Session, traced: Traced, result: Ablation) -> dict[str
     body: dict[str, Any] = {"left_out": names, "accepted": False, "skill_hash": None}
     text = traced.without(names).version.skill
     if not names or text == result.skill or text.is_blank:
-        why = "every edit pays, or was not measured" if not names else "nothing would be left of the skill"
+        nothing = f"no measured edit has an estimate of {wish.threshold:g} or less"
+        why = nothing if not names else "nothing would be left of the skill"
         return {**body, "reason": why}
     first = 0 if session.config.env.temperature == 0 else session.config.evaluation.repeats
     full = await _measured(session, result, result.skill, 2, 0, first=first)
