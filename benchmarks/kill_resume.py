@@ -96,6 +96,7 @@ class Bench:
             before = journal_keys(root)
             start = len(self._server.headers)
             ended = await self._killed_run(name, own_hand=own_hand, share=1.0 if kills == 1 else 0.6)
+            await self._arrived()
             o.paid_twice += self._asked_in(start, before)
             if ended.code >= 0:
                 o.too_late += 1
@@ -127,6 +128,13 @@ class Bench:
         else:
             left = self._commits - len(journal_keys(root))
         return await self._run(name, die=f"{what}:{self._random.randint(1, max(1, int(share * left)))}")
+
+    async def _arrived(self) -> None:
+        """Wait until the server has read what a killed process had already sent: it was in flight too."""
+        seen = -1
+        while seen != len(self._server.headers):
+            seen = len(self._server.headers)
+            await asyncio.sleep(0.05)
 
     def _asked_since(self, start: int) -> set[str]:
         return set(map(asked_key, self._server.headers[start:]))

@@ -124,7 +124,7 @@ def _end_parent(path: Path, how: int, *, group: bool = False) -> int:
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     (os.killpg if group else os.kill)(parent.pid, how)
-    parent.communicate(timeout=10)
+    parent.communicate(timeout=120)
     return pid
 
 
