@@ -126,6 +126,30 @@ def read_skill(path: Path) -> Skill:
         raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
 
 
+def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need) -> Skill:
+    """The skill that a run starts from, after all that can be checked for free was checked and told."""
+    notices = [*agents.check_target(config)]
+    if need == "train":
+        check_train_size(config, splits)
+        refuse_combinations(config, env)
+        notices += without_effect(config)
+    initial = starting_skill(config) if need == "train" else Skill("")
+    for text in [*notices, *complaints(initial)]:
+        emit("notice", text=text)
+    return initial
+
+
+def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | None, replay: bool) -> Journal:
+    cache = Path(config.model.shared_cache) if config.model.shared_cache else None
+    return Journal.open(
+        run_dir.journal,
+        shared=answers or cache,
+        share_back=answers is None,
+        replay=replay,
+        on_shared_problem=lambda text: emit("notice", text=text),
+    )
+
+
 @asynccontextmanager
 async def open_session(
     resolved: Resolved,
@@ -143,16 +167,7 @@ async def open_session(
     """
     config = resolved.config
     env, splits = load_env(config)
-    for text in agents.check_target(config):
-        emit("notice", text=text)
-    if need == "train":
-        check_train_size(config, splits)
-        refuse_combinations(config, env)
-        for text in without_effect(config):
-            emit("notice", text=text)
-    initial = starting_skill(config) if need == "train" else Skill("")
-    for text in complaints(initial):
-        emit("notice", text=text)
+    initial = _checked_start(config, env, splits, emit, need)
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
         run_dir.check_own()  # before the lock: nothing is written into a directory that is not ours
@@ -163,13 +178,7 @@ async def open_session(
             env, splits = load_env(config, out_root)  # the directory is ours now: the generated split goes into it
         for warning in splits.manifest.get("warnings", ()):
             emit("notice", text=f"warning: {warning}")
-        journal = Journal.open(
-            run_dir.journal,
-            shared=answers or (Path(config.model.shared_cache) if config.model.shared_cache else None),
-            share_back=answers is None,
-            replay=replay,
-            on_shared_problem=lambda text: emit("notice", text=text),
-        )
+        journal = _journal(config, run_dir, emit, answers=answers, replay=replay)
         stack.push_async_callback(journal.aclose)
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)

@@ -202,10 +202,7 @@ def build_summary(
               ("test_eval_baseline", "test_eval", "test_eval_final")}  # fmt: skip
     changed = standing.best.skill != session.initial
     comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
-    total = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    totals = Tally(stages={"_total": dict[str, "int | None"](total)})
-    for row in tally.stages.values():
-        _add(totals, {"_total": row})
+    totals = _totals(tally)
     spent = cost_of(session, tally.stages)
     return {
         "version": VERSION,
@@ -247,6 +244,15 @@ def build_summary(
         "seed": session.config.train.seed,
         "total_wall_time_s": None,
     }
+
+
+def _totals(tally: Tally) -> Tally:
+    """All stages in one row, `_total`."""
+    total: dict[str, int | None] = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    totals = Tally(stages={"_total": total})
+    for row in tally.stages.values():
+        _add(totals, {"_total": row})
+    return totals
 
 
 def _verdict_counts(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
