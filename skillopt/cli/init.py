@@ -135,7 +135,7 @@ def _say_sizes(screen: Screen, train: int, selection: int, test: int) -> None:
 
 
 PROVABLE = 100
-"""Selection items from which the paired gate keeps nine tenths of the strict one's gain (docs/decisions/0012)."""
+"""Selection items from which the paired gate proves most of a frequent gain (docs/decisions/0012)."""
 
 
 # --- what goes into the project ---------------------------------------------------------------------------------------
