@@ -57,20 +57,28 @@ def forecast(*overrides: str, sizes: tuple[int, int, int] = (400, 200, 1400)) ->
     return {row.stage: (row.calls.low, row.calls.high) for row in rows}
 
 
+STILL = "evaluation.prefetch=false"
+"""Nothing is done ahead: what a step asks, it asks once."""
+
+
 def test_the_forecast_counts_their_calls() -> None:
-    plain = forecast()
-    deep = forecast("gradient.use_deep_reflect=true")
+    plain = forecast(STILL)
+    deep = forecast(STILL, "gradient.use_deep_reflect=true")
     assert deep["deep_probe"] == (40, 40) and deep["deep_rollout"] == (0, 40 * 6)
     assert deep["analyst"] == (plain["analyst"][0], plain["analyst"][1] + 40 * 2)
     small = ("gradient.merge_batch_size=2",)
-    assert forecast("gradient.use_deep_reflect=true", *small)["merge"][1] > forecast(*small)["merge"][1]
-    failures = forecast("gradient.use_deep_reflect=true", "gradient.failure_only=true")
+    assert forecast(STILL, "gradient.use_deep_reflect=true", *small)["merge"][1] > forecast(STILL, *small)["merge"][1]
+    failures = forecast(STILL, "gradient.use_deep_reflect=true", "gradient.failure_only=true")
     assert failures["deep_rollout"] == (0, 40 * 4)
-    aware = forecast("optimizer.use_skill_aware_reflection=true", "optimizer.skill_aware_consolidate_threshold=9")
+    aware = forecast(
+        STILL, "optimizer.use_skill_aware_reflection=true", "optimizer.skill_aware_consolidate_threshold=9"
+    )
     assert aware["gate of notes"] == (0, 40 * 200) and aware["appendix_consolidate"] == (0, 40)
-    assert "appendix_consolidate" not in forecast("optimizer.use_skill_aware_reflection=true")
+    assert "appendix_consolidate" not in forecast(STILL, "optimizer.use_skill_aware_reflection=true")
     documents = ("optimizer.use_skill_aware_reflection=true", "optimizer.skill_update_mode=full_rewrite_minibatch")
-    assert "gate of notes" not in forecast(*documents)
+    assert "gate of notes" not in forecast(STILL, *documents)
+    ahead = forecast("gradient.use_deep_reflect=true")
+    assert ahead["deep_probe"] == (40, 79), "done ahead, and once more where the candidate is accepted"
 
 
 async def test_a_run_stays_within_its_forecast(rig: Rig) -> None:
