@@ -42,13 +42,15 @@ async def review(session: Session, standing: Standing, work: EpochWork) -> dict[
     pairs = [(value(a.outcome), value(b.outcome)) for a, b in zip(ours, theirs, strict=True)]
     differences = [a - b for a, b in pairs if a is not None and b is not None]
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    kept = math.fsum(differences) > 0 or not differences
+    measured = len(differences) >= config.evaluation.coverage_floor * len(pairs)
+    kept = math.fsum(differences) > 0 or not measured
     if not kept:
         standing.drop_draft()
     tally = f"{wins} won, {losses} lost of {len(differences)} fresh training draws"
+    found = "still better than the proven skill" if kept else "not better than the proven skill"
     body = {
         "action": "keep_draft" if kept else "drop_draft",
-        "reason": f"still better than the proven skill: {tally}" if kept else f"not better than the proven: {tally}",
+        "reason": f"{found if measured else f'too few of {len(pairs)} pairs could be measured'}: {tally}",
         "draft_hash": draft.hash,
         "proven_hash": proven.hash,
     }

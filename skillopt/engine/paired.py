@@ -47,7 +47,8 @@ async def paired_gate(
     if trial is None:
         return GateResult(_without_look(session, None, "undecided"), (), None)
     if not trial.passed:
-        return GateResult(_without_look(session, trial, "reject"), (), None, (trial,))
+        action: Action = "undecided" if trial.undecided else "reject"
+        return GateResult(_without_look(session, trial, action), (), None, (trial,))
     all_edits = (*standing.draft_edits, *edits)
     alpha = ledger_of(session, standing).price(last=False)
     if not _worth_a_look(session, candidate, standing, trial, alpha):
@@ -88,6 +89,9 @@ def _without_look(session: Session, trial: Trial | None, action: Action) -> Verd
     if trial is None:
         return Verdict("undecided", None, evidence, "nothing is known of the current skill on training items")
     found = trial.verdict.evidence
+    if trial.undecided:
+        reason = f"only {found.evaluated - found.missing} of {found.total} training outcomes could be measured"
+        return Verdict("undecided", None, evidence, reason)
     if not found.evaluated:
         return Verdict(action, None, evidence, f"the current skill already solves all {found.total} trial items")
     tally = f"{len(found.wins)} won, {len(found.losses)} lost of {found.evaluated} training items"

@@ -89,6 +89,11 @@ class Trial:
     rollouts: tuple[Rollout, ...]
 
     @property
+    def undecided(self) -> bool:
+        """True when too few items could be measured: nothing was found out, for or against."""
+        return self.verdict.action == "undecided"
+
+    @property
     def climbed(self) -> tuple[float, float]:
         """(net gain, losses) as shares of the items."""
         evidence = self.verdict.evidence

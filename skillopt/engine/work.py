@@ -31,8 +31,8 @@ class Credited:
 
     @property
     def kept(self) -> bool:
-        """True when they held their own."""
-        return self.trial is not None and self.trial.passed
+        """True when they held their own, or when faults left that open: a fault is no verdict on an edit."""
+        return self.trial is not None and (self.trial.passed or self.trial.undecided)
 
     def to_json(self) -> dict[str, Any]:
         """A row of `credit.json`."""
