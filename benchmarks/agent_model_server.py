@@ -26,6 +26,7 @@ Body = dict[str, Any]
 SHELLS = {"exec_command": "cmd", "shell_command": "command", "Bash": "command", "bash": "command",
           "run_shell_command": "command"}  # fmt: skip
 SKILL_TOOLS = ("Skill", "skill")
+_FAULTS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,7 @@ class AgentModelServer:
                 self._stream(protocol.events(owner, protocol.answer(step, body), body))
 
             def _fail(self, status: int, message: str) -> None:
-                kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
-                kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
+                kind = _FAULTS.get(status, "api_error" if status >= 500 else "invalid_request_error")
                 self._json(status, {"type": "error", "error": {"type": kind, "message": message}})
 
             def _json(self, status: int, value: Any) -> None:

@@ -44,7 +44,7 @@ from skillopt.model.pool import LimiterPool
 from skillopt.model.pool import Limits as EndpointLimits
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.registry import create_backend
-from skillopt.model.types import ChatRequest, Message, Usage
+from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.store.atomic import clean_stale
 from skillopt.store.journal import Journal
@@ -139,6 +139,14 @@ def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need:
     return initial
 
 
+def _in_a_loop(config: Config, target: Client | ExecAgent, journal: Journal, stack: AsyncExitStack) -> ChatModel:
+    """The target with tools around it, where the configuration asks for the tool loop."""
+    looped = agents.with_tools(config, target, journal, agents.caller_environment())
+    if looped is not None:
+        stack.push_async_callback(looped.aclose)
+    return looped or target
+
+
 def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | None, replay: bool) -> Journal:
     cache = Path(config.model.shared_cache) if config.model.shared_cache else None
     return Journal.open(
@@ -191,15 +199,12 @@ async def open_session(
         target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
         refuse_target(config, target)
         _write_config(run_dir, config, splits)
-        looped = agents.with_tools(config, target, journal, agents.caller_environment())
-        if looped is not None:
-            stack.push_async_callback(looped.aclose)
         session = Session(
             config=config,
             env=env,
             splits=splits,
             initial=initial,
-            target=looped or target,
+            target=_in_a_loop(config, target, journal, stack),
             optimizer=optimizer,
             journal=journal,
             budget=budget,
