@@ -1,0 +1,35 @@
+"""JSON as a type: what `json.loads` may return and what `json.dumps` takes, without `Any`.
+
+`JsonValue` is for values that are handed on; `JsonObject` is one object. `parse_json` is `json.loads` with its type.
+What came from outside and may have any shape is looked at with `as_object` and `as_array`, which answer with an empty
+one where the shape is another; a reader that must not be lenient checks with `isinstance`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, Union, cast
+
+JsonValue: TypeAlias = Union["JsonObject", "JsonArray", str, int, float, bool, None]
+JsonObject: TypeAlias = Mapping[str, "JsonValue"]
+JsonArray: TypeAlias = Sequence["JsonValue"]
+
+
+def parse_json(text: str | bytes) -> JsonValue:
+    """The value that a JSON text says. Raises `ValueError` for anything else."""
+    return cast("JsonValue", json.loads(text))
+
+
+def as_object(value: object) -> dict[str, JsonValue]:
+    """A copy of an object; empty for anything else. `as_object([1]) == {}`."""
+    return (
+        {str(k): v for k, v in cast("Mapping[object, JsonValue]", value).items()} if isinstance(value, Mapping) else {}
+    )
+
+
+def as_array(value: object) -> list[JsonValue]:
+    """A copy of an array; empty for anything else, text included. `as_array("ab") == []`."""
+    if isinstance(value, (list, tuple)):
+        return list(cast("Sequence[JsonValue]", value))
+    return []
