@@ -25,17 +25,17 @@ from typing import Any
 from skillopt.agents.base import Sampling, Task
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
-from skillopt.clis.claude_code import ClaudeCode, ClaudeCodeOptions
-from skillopt.clis.codex import Codex
-from skillopt.clis.job import Cli, Endpoint
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
-from skillopt.model.catalogue import load_catalogue
-from skillopt.model.engine import EngineSettings, running
-from skillopt.model.modelfile import cache_directory, find_present
-from skillopt.model.pool import LimiterPool
+from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
+from skillopt.harnesses.codex import Codex
+from skillopt.harnesses.job import Cli, Endpoint
+from skillopt.model.local.catalogue import load_catalogue
+from skillopt.model.local.modelfile import cache_directory, find_present
+from skillopt.model.local.server import EngineSettings, running
 from skillopt.model.prices import load_prices
+from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import Message, Usage
 from skillopt.store.journal import Journal
 

@@ -32,20 +32,20 @@ from skillopt.agents.base import Agent, Attempt, Sampling, Task
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
-from skillopt.clis import processes
-from skillopt.clis.claude_code import ClaudeCode
-from skillopt.clis.codex import Codex
-from skillopt.clis.copilot import Copilot
-from skillopt.clis.environment import MARKER
-from skillopt.clis.job import Cli, Endpoint
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
+from skillopt.harnesses import processes
+from skillopt.harnesses.claude_code import ClaudeCode
+from skillopt.harnesses.codex import Codex
+from skillopt.harnesses.copilot import Copilot
+from skillopt.harnesses.environment import MARKER
+from skillopt.harnesses.job import Cli, Endpoint
 from skillopt.model.client import Client
-from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import load_prices
-from skillopt.model.scripted import ScriptedBackend
+from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
 from skillopt.store.journal import Journal
+from skillopt.testing.scripted import ScriptedBackend
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRON = {**os.environ, "PATH": os.pathsep.join([str(ROOT / ".e2e/node_modules/.bin"), os.environ["PATH"]])}

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.searchqa_shaped import write_config, write_data
 from benchmarks.wall_time import bench
-from benchmarks.zygote import Zygote
+from skillopt.testing.zygote import Zygote
 
 
 def scripted() -> tuple[float, int, int]:

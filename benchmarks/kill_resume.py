@@ -24,10 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.latency_server import Behaviour, LatencyServer
-from benchmarks.toy_task import answer, write_config, write_data
-from benchmarks.trees import asked_key, differences, journal_keys, tree
-from benchmarks.zygote import Ended, Zygote, kill_group
+from skillopt.testing.latency_server import Behaviour, LatencyServer
+from skillopt.testing.toy_task import answer, write_config, write_data
+from skillopt.testing.trees import asked_key, differences, journal_keys, tree
+from skillopt.testing.zygote import Ended, Zygote, kill_group
 
 OWN_HAND = ("replace", "replaced", "insert", "inserted")
 

@@ -28,9 +28,9 @@ from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.latency_server import Behaviour, LatencyServer, Tally, counted
-from benchmarks.toy_task import request_of
-from skillopt.model import toy
+from skillopt.testing import toy
+from skillopt.testing.latency_server import Behaviour, LatencyServer, Tally, counted
+from skillopt.testing.toy_task import request_of
 
 SIZES = {"train": 400, "val": 200, "test": 200}
 FAMILIES = 8

@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.searchqa_shaped import write_config, write_data
-from benchmarks.zygote import Ended, Zygote
+from skillopt.testing.zygote import Ended, Zygote
 
 WIDTH = 24
 BARRIERS = ("evaluation.prefetch=false",)

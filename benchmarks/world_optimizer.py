@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.world_rules import Rule, reminder, worded
 from skillopt.core.hashing import digest
-from skillopt.model import toy
 from skillopt.model.types import ChatRequest
+from skillopt.testing import toy
 
 if TYPE_CHECKING:
     from benchmarks.world import World

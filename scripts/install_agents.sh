@@ -1,7 +1,7 @@
 #!/bin/sh
 # install_agents.sh DIRECTORY: the real agent CLIs, pinned, into a private directory. Twice is as good as once.
 #
-# The versions are those whose records the readers in skillopt/clis were tested on; a newer one is a new test. npm takes
+# The versions are those whose records the readers in skillopt/harnesses were tested on; a newer one is a new test. npm takes
 # an older release than asked for without a word where node is too old for the newest, so every version is exact.
 set -eu
 

@@ -1,5 +1,5 @@
-"""Door to `skillopt.envs.demo_phones`: makes the demo's items in `data/demo`."""
+"""Door to `skillopt.envs.data.demo_phones`: makes the demo's items in `data/demo`."""
 
-from skillopt.envs.demo_phones import main
+from skillopt.envs.data.demo_phones import main
 
 raise SystemExit(main())

@@ -18,16 +18,16 @@ from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.run import AgentRun, Asked, Expected
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
-from skillopt.clis.environment import clean_environment
-from skillopt.clis.job import find_program, version_in
-from skillopt.clis.launch import Launch, run
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.skill import Skill
+from skillopt.harnesses.environment import clean_environment
+from skillopt.harnesses.job import find_program, version_in
+from skillopt.harnesses.launch import Launch, run
 from skillopt.model.client import CallJournal
-from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
-from skillopt.model.retry import Backoff
+from skillopt.model.traffic.pool import LimiterPool, Limits
+from skillopt.model.traffic.retry import Backoff
 from skillopt.model.types import ChatReply, ChatRequest, Message, Meter, Role, Usage
 from skillopt.model.usage import usage_from_json
 

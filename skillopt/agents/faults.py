@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skillopt.agents.settings import AgentSettings
-from skillopt.clis.failure import Failure
-from skillopt.clis.session import Session
 from skillopt.core.errors import ModelError
-from skillopt.model.cli_fault import error_of
+from skillopt.harnesses.failure import Failure
+from skillopt.harnesses.session import Session
+from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.types import Usage
 
 

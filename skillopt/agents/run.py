@@ -20,9 +20,6 @@ from skillopt.agents.faults import fault_of, usage_of
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
 from skillopt.agents.workspace import NAME, Workspace
-from skillopt.clis.job import Job, link_login
-from skillopt.clis.launch import run
-from skillopt.clis.session import Session
 from skillopt.core.errors import (
     DeadlineExceeded,
     FatalModelError,
@@ -30,11 +27,14 @@ from skillopt.core.errors import (
     TransientModelError,
 )
 from skillopt.core.redact import redact
-from skillopt.model.breaker import Breaker
-from skillopt.model.limiter import Limiter, Place
+from skillopt.harnesses.job import Job, link_login
+from skillopt.harnesses.launch import run
+from skillopt.harnesses.session import Session
 from skillopt.model.prices import Price
-from skillopt.model.retry import Backoff, Deadline, with_retries
 from skillopt.model.tokens import bound
+from skillopt.model.traffic.breaker import Breaker
+from skillopt.model.traffic.limiter import Limiter, Place
+from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Meter, Usage
 from skillopt.model.usage import combined
 from skillopt.store.journal import Recorded

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillopt.agents.workspace import Delivery
-from skillopt.clis.catalogue import PACKAGES
-from skillopt.clis.job import Cli, Endpoint
 from skillopt.core.redact import environment_secrets
+from skillopt.harnesses.catalogue import PACKAGES
+from skillopt.harnesses.job import Cli, Endpoint
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts, text_o
 from skillopt.agents.chat import request_of
 from skillopt.agents.trace import READ_NOTE, shortened
 from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, Workspace, build_workspace, mark_of
-from skillopt.clis.environment import clean_environment
-from skillopt.clis.launch import Launch, run
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.redact import redact
+from skillopt.harnesses.environment import clean_environment
+from skillopt.harnesses.launch import Launch, run
 from skillopt.model.client import CallJournal
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest, Message, ToolCall
 from skillopt.store.journal import Journal, Recorded

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from skillopt.clis.session import Session, Step
 from skillopt.core.redact import redact
+from skillopt.harnesses.session import Session, Step
 
 LONGEST_OUTPUT = 6_000
 """Characters kept of one tool's output, head and tail."""

@@ -19,16 +19,16 @@ from skillopt.cli.setup import Yes, resolve_arguments
 from skillopt.cli.wording import interval, number, plural, scored, thousands, usd
 from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
-from skillopt.engine.ablate import parts
-from skillopt.engine.ablation import PRUNED, RESULT, Ablation, Wish, ablate, place_of
-from skillopt.engine.ablation_setup import Forecast, check_same_run, forecast
-from skillopt.engine.assemble import open_session
 from skillopt.engine.evaluate import split_names
-from skillopt.engine.observers import Events
-from skillopt.engine.provenance import Traced
-from skillopt.engine.run_views import RunViews
-from skillopt.engine.rundir import JOURNAL
-from skillopt.engine.skill_ref import explained, named_skill
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.opening import open_session
+from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, ablate, place_of
+from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast
+from skillopt.explain.edit_worth import parts
+from skillopt.explain.provenance import Traced
+from skillopt.explain.skill_ref import explained, named_skill
+from skillopt.records.directory import JOURNAL
+from skillopt.records.reading import RunViews
 
 _SHOWN = 90
 _VERDICTS = {

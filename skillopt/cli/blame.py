@@ -13,10 +13,10 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import interval, number, plural, verdict
 from skillopt.core.errors import DataError
-from skillopt.engine.cause import Cause
-from skillopt.engine.evidence import Gate, Support
-from skillopt.engine.provenance import Traced
-from skillopt.engine.skill_ref import explained, named_skill, split_lines
+from skillopt.explain.cause import Cause
+from skillopt.explain.evidence import Gate, Support
+from skillopt.explain.provenance import Traced
+from skillopt.explain.skill_ref import explained, named_skill, split_lines
 
 _SHOWN_IDS = 8
 

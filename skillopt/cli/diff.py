@@ -10,8 +10,8 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.blame import Json, gate_words, printable
 from skillopt.cli.console import Screen
-from skillopt.engine.skill_diff import ChangedLine, SkillDiff, diff_skills, sizes
-from skillopt.engine.skill_ref import named_skill
+from skillopt.explain.skill_diff import ChangedLine, SkillDiff, diff_skills, sizes
+from skillopt.explain.skill_ref import named_skill
 
 _STYLES = {"+": "green", "-": "red", " ": ""}
 _HELP = "A skill file, a run directory (its best skill), or a step of a run (<run>@3, <run>@initial)."

@@ -14,7 +14,7 @@ from skillopt.cli.console import Screen
 from skillopt.cli.setup import DryRun, resolve_arguments
 from skillopt.config import Config, render_dry_run
 from skillopt.core.errors import SkillOptError
-from skillopt.engine.doctor import Check, check_data, check_machine, check_model_file, check_roles
+from skillopt.engine.run.doctor import Check, check_data, check_machine, check_model_file, check_roles
 
 _SIGNS = {"ok": "✓", "warning": "·", "failed": "✗"}
 

@@ -12,16 +12,16 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.place import EVALUATION, eval_place, evaluation_identity
 from skillopt.cli.setup import ConfigOption, DryRun, Replay, resolve_arguments
 from skillopt.cli.show import show_eval, show_eval_bill
 from skillopt.config import Resolved, render_dry_run
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
-from skillopt.engine.assemble import open_session, read_skill
 from skillopt.engine.evaluate import evaluate as evaluate_session
 from skillopt.engine.evaluate import split_names
-from skillopt.engine.observers import Events
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.opening import open_session, read_skill
+from skillopt.engine.run.output_directory import EVALUATION, eval_place, evaluation_identity
 
 
 def evaluate(

@@ -21,10 +21,10 @@ from skillopt.cli.console import Screen
 from skillopt.cli.setup import resolve_arguments
 from skillopt.cli.wording import detects, plural
 from skillopt.core.errors import ConfigError, DataError
-from skillopt.engine.assemble import load_env
-from skillopt.envs.loading import read_rows
+from skillopt.engine.run.opening import load_env
+from skillopt.envs.data.loading import read_rows
+from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import build_scorer
-from skillopt.envs.splits import parse_ratio, split_sizes
 from skillopt.gate.power import detectable_gain, items_for
 from skillopt.store.atomic import write_text
 

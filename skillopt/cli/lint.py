@@ -12,7 +12,7 @@ from skillopt.cli import faults
 from skillopt.cli.blame import Json
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural
-from skillopt.engine.check import Report, check
+from skillopt.explain.lint_file import Report, check
 
 FOUND = 1
 """Exit code when there are errors (with --strict: or warnings)."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skillopt.cli.console import Screen
-from skillopt.cli.story import Story
+from skillopt.cli.narration import Story
 from skillopt.core.events import Event
 
 _TITLES = {

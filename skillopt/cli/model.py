@@ -22,12 +22,12 @@ from rich.table import Table
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.core.errors import FatalModelError, SkillOptError
-from skillopt.model.catalogue import load_catalogue
-from skillopt.model.download import adopt, ensure
-from skillopt.model.engine import EngineSettings, running
-from skillopt.model.local import create
-from skillopt.model.modelfile import cache_directory, find_present
-from skillopt.model.partial import Report
+from skillopt.model.local.backend import create
+from skillopt.model.local.catalogue import load_catalogue
+from skillopt.model.local.download import adopt, ensure
+from skillopt.model.local.modelfile import cache_directory, find_present
+from skillopt.model.local.partial_download import Report
+from skillopt.model.local.server import EngineSettings, running
 from skillopt.model.types import ChatRequest, Message
 
 QUESTION = "What is 21 + 21? Reply with only the number."

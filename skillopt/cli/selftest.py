@@ -11,12 +11,12 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.place import selftest_place
 from skillopt.cli.setup import ConfigOption, DryRun, resolve_arguments
 from skillopt.cli.wording import percent, plural, scored
 from skillopt.config import Resolved, render_dry_run
-from skillopt.engine.assemble import load_initial, open_session, read_skill
-from skillopt.engine.observers import Events
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.opening import load_initial, open_session, read_skill
+from skillopt.engine.run.output_directory import selftest_place
 from skillopt.engine.selftest import SelfTest
 from skillopt.engine.selftest import selftest as run_selftest
 

@@ -14,13 +14,13 @@ import typer
 from skillopt.config import Config, Resolved, load_config, parse_overrides
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
-from skillopt.engine.assemble import check_train_size, load_env, starting_skill
-from skillopt.engine.estimate import observed_calls
-from skillopt.engine.plan import Plan, make_plan
-from skillopt.engine.rundir import JOURNAL
+from skillopt.engine.run.opening import check_train_size, load_env, starting_skill
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.registry import settings_schemas
+from skillopt.forecast.estimate import observed_calls
+from skillopt.forecast.plan import Plan, make_plan
 from skillopt.model.prices import load_prices
+from skillopt.records.directory import JOURNAL
 from skillopt.store.journal import Journal
 
 OVERRIDES_HELP = (

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import detects, duration, interval, number, percent, plural, scored, thousands, usd
-from skillopt.engine.plan import Plan
-from skillopt.engine.report import alarms, why_nothing
-from skillopt.engine.workload import Range
+from skillopt.forecast.plan import Plan
+from skillopt.forecast.workload import Range
+from skillopt.report.report import alarms, why_nothing
 
 Record = Mapping[str, Any]
 

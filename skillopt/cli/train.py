@@ -14,7 +14,6 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.place import Place, train_place
 from skillopt.cli.setup import (
     AllowChange,
     ConfigOption,
@@ -31,12 +30,13 @@ from skillopt.cli.show import show_bill, show_plan, show_result
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
 from skillopt.config import Resolved, render_dry_run
-from skillopt.engine.assemble import open_session
 from skillopt.engine.finish import RunResult
-from skillopt.engine.observers import Events
-from skillopt.engine.plan import Plan
-from skillopt.engine.rundir import LOGS
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.output_directory import Place, train_place
 from skillopt.engine.trainer import train as train_session
+from skillopt.forecast.plan import Plan
+from skillopt.records.directory import LOGS
 
 
 def train(

@@ -13,11 +13,10 @@ from skillopt.config.export import (
 )
 from skillopt.config.fingerprint import ChangedKey, Fingerprint, compare_fingerprints, fingerprint_fields
 from skillopt.config.keys import Key
-from skillopt.config.layers import Layer, Origin
-from skillopt.config.overrides import Overrides, parse_overrides
 from skillopt.config.resolve import Resolved, load_config, resolve
 from skillopt.config.roles import RoleName, RoleSettings, role_settings
-from skillopt.config.schema import (
+from skillopt.config.schema.model import ModelSection
+from skillopt.config.schema.root import (
     BudgetSection,
     Config,
     EnvSection,
@@ -26,8 +25,9 @@ from skillopt.config.schema import (
     OptimizerSection,
     TrainSection,
 )
-from skillopt.config.schema_model import ModelSection
-from skillopt.config.yaml_file import parse_value
+from skillopt.config.sources.layers import Layer, Origin
+from skillopt.config.sources.overrides import Overrides, parse_overrides
+from skillopt.config.sources.yaml_file import parse_value
 
 __all__ = [
     "AVAILABLE_BACKENDS",

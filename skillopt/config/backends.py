@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from skillopt.config.near import nearest
-from skillopt.config.not_built import NOT_BUILT
+from skillopt.config.suggestions import nearest
+from skillopt.config.unsupported_keys import NOT_BUILT
 from skillopt.core.errors import ConfigError
 
 GROUP = "skillopt.backends"

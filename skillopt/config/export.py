@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from skillopt.config.keys import SECTIONS, KeySpec
 from skillopt.config.resolve import Resolved
-from skillopt.config.schema import Config
+from skillopt.config.schema.root import Config
 from skillopt.config.table import declared_specs, shared_specs
 from skillopt.config.values import shown
 from skillopt.core.redact import redact_reply

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from skillopt.config.export import public_values
-from skillopt.config.schema import Config
+from skillopt.config.schema.root import Config
 from skillopt.config.table import shared_specs
 
 

@@ -15,16 +15,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from skillopt.config import backends
-from skillopt.config.ambient import keep_home
-from skillopt.config.environment import read_environment
-from skillopt.config.files import load_files
 from skillopt.config.keys import KeySpec
-from skillopt.config.layers import Layer, Origin, Setting, Settled, deep_merge, settle
-from skillopt.config.near import nearest
-from skillopt.config.not_built import NOT_BUILT
-from skillopt.config.overrides import Overrides
-from skillopt.config.schema import SECTION_MODELS, Config, NoSettings
+from skillopt.config.schema.root import SECTION_MODELS, Config, NoSettings
+from skillopt.config.sources.ambient import keep_home
+from skillopt.config.sources.environment import read_environment
+from skillopt.config.sources.files import load_files
+from skillopt.config.sources.layers import Layer, Origin, Setting, Settled, deep_merge, settle
+from skillopt.config.sources.overrides import Overrides
+from skillopt.config.suggestions import nearest
 from skillopt.config.table import Found, KeyTable, table_for, table_for_any
+from skillopt.config.unsupported_keys import NOT_BUILT
 from skillopt.config.values import check_kind, explain
 from skillopt.core.errors import ConfigError
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
-from skillopt.config.schema_model import ModelSection
+from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
 
 RoleName = Literal["optimizer", "target"]

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pydantic import BaseModel
 
 from skillopt.config.keys import SECTIONS, KeySpec, key_spec
-from skillopt.config.near import nearest
-from skillopt.config.not_built import NOT_BUILT, Absent
-from skillopt.config.schema import SECTION_MODELS
+from skillopt.config.schema.root import SECTION_MODELS
+from skillopt.config.suggestions import nearest
+from skillopt.config.unsupported_keys import NOT_BUILT, Absent
 
 _ROLE_ALIASES = (("teacher", "optimizer"), ("student", "target"))
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from skillopt.config.keys import KeySpec
-from skillopt.config.near import nearest
-from skillopt.config.yaml_file import parse_value
+from skillopt.config.sources.yaml_file import parse_value
+from skillopt.config.suggestions import nearest
 from skillopt.core.errors import ConfigError
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
-from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.standing import Standing
-from skillopt.engine.trial import LEAST_TRIAL, default_trial, run_trial
-from skillopt.engine.update import build
-from skillopt.engine.work import Credit, Credited, StepWork
+from skillopt.engine.acceptance.trial import LEAST_TRIAL, default_trial, run_trial
+from skillopt.engine.build import build
+from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.state import Standing
+from skillopt.engine.step_result import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
 

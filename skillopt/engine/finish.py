@@ -16,19 +16,19 @@ from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.agents import reading_notices
-from skillopt.engine.bill import write_logs
-from skillopt.engine.gating import count_gate, settle
+from skillopt.engine.acceptance.decide import count_gate, settle
+from skillopt.engine.acceptance.paired import last_look
 from skillopt.engine.measure import measure
-from skillopt.engine.paired import last_look
-from skillopt.engine.records import TARGET_STAGES, cost_of
-from skillopt.engine.report import render_report
-from skillopt.engine.report_epochs import epoch_ends
-from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.standing import Standing
+from skillopt.engine.run.bill import write_logs
+from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.targets import reading_notices
+from skillopt.engine.state import Standing
+from skillopt.engine.step_record import TARGET_STAGES, cost_of
 from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
+from skillopt.report.epochs import epoch_ends
+from skillopt.report.report import render_report
 from skillopt.store.atomic import write_json
 
 VERSION = 1

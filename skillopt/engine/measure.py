@@ -14,7 +14,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.session import Session
+from skillopt.engine.run.context import Session
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
 from skillopt.gate.stream import Decision, drive

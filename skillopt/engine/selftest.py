@@ -14,7 +14,7 @@ from typing import Any
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.session import Session
+from skillopt.engine.run.context import Session
 from skillopt.engine.summary import paired, split_summary
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain

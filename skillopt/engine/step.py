@@ -14,16 +14,16 @@ from skillopt.core.edit import Patch
 from skillopt.core.errors import StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.ahead import Ahead
+from skillopt.engine.acceptance.decide import count_gate, gate
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.candidates import choose, propose
 from skillopt.engine.credit import credit, credit_mode
-from skillopt.engine.deep import deep_reflect
-from skillopt.engine.gating import count_gate, gate
 from skillopt.engine.measure import PREFETCH, measure
-from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.standing import GateResult, Standing
-from skillopt.engine.work import StepWork, Upcoming
+from skillopt.engine.prefetch import Ahead
+from skillopt.engine.propose import choose, propose
+from skillopt.engine.reflection.deep import deep_reflect
+from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.state import GateResult, Standing
+from skillopt.engine.step_result import StepWork, Upcoming
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import StageContext

@@ -11,8 +11,8 @@ from typing import Any
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
-from skillopt.engine.session import Session
-from skillopt.engine.standing import Standing
+from skillopt.engine.run.context import Session
+from skillopt.engine.state import Standing
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
 from skillopt.gate.repeats import by_item
 

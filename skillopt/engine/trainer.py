@@ -17,23 +17,23 @@ from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.outcome import Missing
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
-from skillopt.engine.ahead import Ahead
-from skillopt.engine.appendix import flush
-from skillopt.engine.assemble import check_train_size
+from skillopt.engine.acceptance.decide import settle
 from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
-from skillopt.engine.bill import remember_time
-from skillopt.engine.budget import Spend
-from skillopt.engine.epoch_end import acceptance, end_epoch, look_ahead
+from skillopt.engine.epoch.end import acceptance, end_epoch, look_ahead
+from skillopt.engine.epoch.meta_reflect import direction
 from skillopt.engine.finish import RunResult, finish
-from skillopt.engine.gating import settle
 from skillopt.engine.measure import measure
-from skillopt.engine.meta_reflect import direction
-from skillopt.engine.records import lr_history, step_record, write_step
-from skillopt.engine.session import Session, count_rollouts
-from skillopt.engine.set_aside import set_aside_for_test
-from skillopt.engine.standing import Measured, Standing
+from skillopt.engine.prefetch import Ahead
+from skillopt.engine.reflection.appendix import flush
+from skillopt.engine.run.bill import remember_time
+from skillopt.engine.run.budget import Spend
+from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.opening import check_train_size
+from skillopt.engine.state import Measured, Standing
 from skillopt.engine.step import run_step
-from skillopt.engine.work import StepWork, Upcoming
+from skillopt.engine.step_record import lr_history, step_record, write_step
+from skillopt.engine.step_result import StepWork, Upcoming
+from skillopt.engine.test_reserve import set_aside_for_test
 from skillopt.envs.views import write_rollout_dir
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.optimizer import buffer

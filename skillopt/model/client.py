@@ -17,12 +17,12 @@ from typing import Any, Protocol, runtime_checkable
 from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.core.redact import redact, redact_reply
-from skillopt.model.limiter import Place
-from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import PriceTable
-from skillopt.model.retry import Backoff, Deadline, with_retries
-from skillopt.model.symptoms import symptoms
 from skillopt.model.tokens import bound, prompt_bound
+from skillopt.model.traffic.limiter import Place
+from skillopt.model.traffic.pool import LimiterPool, Limits
+from skillopt.model.traffic.reply_warnings import symptoms
+from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
 from skillopt.model.usage import combined, usage_from_json
 from skillopt.store.journal import Recorded

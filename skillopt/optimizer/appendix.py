@@ -16,7 +16,7 @@ from skillopt.core.errors import ReplyError
 from skillopt.core.regions import note_key, without_markers
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
-from skillopt.optimizer.schemas import AnalystReply
+from skillopt.optimizer.schemas.edits import AnalystReply
 
 CAUSES = ("SKILL_DEFECT", "EXECUTION_LAPSE")
 LABELS = ("DISCOVERY", "OPTIMIZATION")

@@ -14,7 +14,7 @@ from typing import Any
 from skillopt.core.change import Change, Document, Documents, Payload, Suggestion, Suggestions
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.errors import ConfigError
-from skillopt.optimizer.schemas import (
+from skillopt.optimizer.schemas.edits import (
     FAILURE_REPLY,
     MERGE_REPLY,
     SUCCESS_REPLY,
@@ -23,7 +23,7 @@ from skillopt.optimizer.schemas import (
     read_analyst,
     read_patch,
 )
-from skillopt.optimizer.schemas_rewrite import (
+from skillopt.optimizer.schemas.rewrite import (
     DOCUMENTS,
     MERGE_DOCUMENTS,
     MERGE_SUGGESTIONS,

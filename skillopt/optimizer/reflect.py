@@ -20,10 +20,10 @@ from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.base import Env, hidden_reference
 from skillopt.model.replies import ask_json
+from skillopt.optimizer.answer_facts import observations
 from skillopt.optimizer.appendix import read_aware, with_notes
 from skillopt.optimizer.context import StageContext
-from skillopt.optimizer.observe import observations
-from skillopt.optimizer.schemas import COMPACT_REPLY, AnalystReply, read_compact
+from skillopt.optimizer.schemas.edits import COMPACT_REPLY, AnalystReply, read_compact
 from skillopt.optimizer.trajectory import Task, contrast, estimated_tokens, render_group
 
 T = TypeVar("T")

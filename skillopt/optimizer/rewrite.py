@@ -16,7 +16,7 @@ from skillopt.core.regions import restored
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
-from skillopt.optimizer.schemas_rewrite import REWRITE_REPLY, read_rewrite
+from skillopt.optimizer.schemas.rewrite import REWRITE_REPLY, read_rewrite
 
 
 async def rewrite(suggestions: Sequence[Suggestion], skill: Skill, ctx: StageContext, *, buffer_text: str) -> Rewrite:

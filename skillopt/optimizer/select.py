@@ -9,7 +9,7 @@ from skillopt.core.change import Change, with_items
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
-from skillopt.optimizer.schemas import RANKING_REPLY, read_ranking
+from skillopt.optimizer.schemas.edits import RANKING_REPLY, read_ranking
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from typing import Any
 from skillopt.agents.base import Sampling, Task
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
-from skillopt.clis.codex import Codex
-from skillopt.clis.job import Endpoint
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
-from skillopt.model.pool import LimiterPool, Limits
+from skillopt.harnesses.codex import Codex
+from skillopt.harnesses.job import Endpoint
 from skillopt.model.prices import load_prices
-from skillopt.model.retry import Backoff
+from skillopt.model.traffic.pool import LimiterPool, Limits
+from skillopt.model.traffic.retry import Backoff
 from skillopt.model.types import Message, Usage
 from skillopt.store.journal import Journal
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from skillopt.clis.job import Job
-from skillopt.clis.launch import Launch
 from skillopt.config import Config, load_config, parse_overrides, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.core.errors import ConfigError
-from skillopt.engine.agents import agent_settings, check_target, reading_notices, with_tools
+from skillopt.engine.run.targets import agent_settings, check_target, reading_notices, with_tools
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.searchqa.adapter import SearchQASettings
+from skillopt.harnesses.job import Job
+from skillopt.harnesses.launch import Launch
 from skillopt.store.journal import Journal, Recorded
 
 Load = Callable[..., Config]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillopt.agents.base import Agent
-from skillopt.clis import processes
 from skillopt.core.errors import CircuitOpen, FatalModelError, ReplayMiss
+from skillopt.harnesses import processes
 from skillopt.model.types import ChatRequest, Message
 from tests.agents.stand_in import Meter, Stand, task
 

@@ -21,15 +21,15 @@ import pytest
 from benchmarks.agent_model_server import AgentModelServer, Fail, Hang, ReadSkill, Say, Script, Shell
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
-from skillopt.clis import processes
-from skillopt.clis.claude_code import ClaudeCode
-from skillopt.clis.codex import Codex, CodexOptions
-from skillopt.clis.copilot import Copilot
-from skillopt.clis.environment import MARKER
-from skillopt.clis.job import Cli, Endpoint
 from skillopt.core.errors import FatalModelError
-from skillopt.model.pool import LimiterPool, Limits
+from skillopt.harnesses import processes
+from skillopt.harnesses.claude_code import ClaudeCode
+from skillopt.harnesses.codex import Codex, CodexOptions
+from skillopt.harnesses.copilot import Copilot
+from skillopt.harnesses.environment import MARKER
+from skillopt.harnesses.job import Cli, Endpoint
 from skillopt.model.prices import load_prices
+from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.store.journal import Journal
 from tests.agents.real import PLANTED, PROGRAMS, ROOT, environment, program
 from tests.agents.stand_in import Meter, NoWait, task

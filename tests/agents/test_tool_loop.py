@@ -13,8 +13,8 @@ import pytest
 
 from skillopt.agents.base import Agent
 from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
-from skillopt.clis import processes
 from skillopt.core.errors import BudgetExceeded, ReplayMiss, TransientModelError
+from skillopt.harnesses import processes
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
 from skillopt.store.journal import Journal
 from tests.agents.stand_in import task

@@ -11,7 +11,7 @@ from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import detects
 from skillopt.engine.finish import RunResult
-from skillopt.engine.workload import Range
+from skillopt.forecast.workload import Range
 
 
 @pytest.mark.parametrize("command", [(), ("model",)])

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from skillopt.config import Resolved, load_config, parse_overrides, render_dry_run
-from skillopt.config.environment import known_variables
-from skillopt.config.not_built import NOT_BUILT
+from skillopt.config.sources.environment import known_variables
 from skillopt.config.table import shared_specs
+from skillopt.config.unsupported_keys import NOT_BUILT
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "configs").rglob("*.yaml"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt.config import parse_overrides, parse_value
-from skillopt.config.layers import Raw, settle
+from skillopt.config.sources.layers import Raw, settle
 from skillopt.config.table import shared_specs, table_for
 from skillopt.core.errors import ConfigError
 

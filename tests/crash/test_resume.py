@@ -14,11 +14,11 @@ import sys
 
 import pytest
 
-from benchmarks.latency_server import Behaviour
-from benchmarks.rig import Rig
-from benchmarks.toy_task import answer
-from benchmarks.trees import differences, tree
-from benchmarks.zygote import kill_group
+from skillopt.testing.latency_server import Behaviour
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import answer
+from skillopt.testing.trees import differences, tree
+from skillopt.testing.zygote import kill_group
 
 
 def without_place(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -116,7 +116,7 @@ def test_version_follows_what_can_change_an_answer() -> None:
 )  # fmt: skip
 def test_required_fields(change: dict[str, object], said: str) -> None:
     from skillopt.core.errors import DataError
-    from skillopt.envs.loading import Row
+    from skillopt.envs.data.loading import Row
     from skillopt.envs.searchqa.dataloader import to_item
 
     with pytest.raises(DataError, match=said) as caught:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.trees import tree
 from skillopt.cli.main import invoke
 from skillopt.core.hashing import text_digest
 from skillopt.core.skill import Skill
-from skillopt.engine.ablate import items_to_show, parts
-from skillopt.engine.provenance import trace
-from skillopt.engine.run_views import open_run
+from skillopt.explain.edit_worth import items_to_show, parts
+from skillopt.explain.provenance import trace
 from skillopt.gate.pvalue import paired_p
-from skillopt.model import toy
+from skillopt.records.reading import open_run
+from skillopt.testing import toy
+from skillopt.testing.trees import tree
 from tests.explain import toy_runs
 from tests.explain.toy_runs import run, write_project
 

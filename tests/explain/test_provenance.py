@@ -12,9 +12,9 @@ import pytest
 from skillopt.core.errors import RunDirError
 from skillopt.core.origins import lines_of, text_of
 from skillopt.core.skill import MARKERS, Skill
-from skillopt.engine.lineage import kept, proven
-from skillopt.engine.provenance import Provenance, Traced, trace
-from skillopt.engine.run_views import open_run
+from skillopt.explain.lineage import kept, proven
+from skillopt.explain.provenance import Provenance, Traced, trace
+from skillopt.records.reading import open_run
 from tests.explain.conftest import MODES
 from tests.explain.toy_runs import ANCHOR, IDLE, run, write_project
 

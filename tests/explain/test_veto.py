@@ -12,9 +12,9 @@ from skillopt.cli.main import invoke
 from skillopt.config import OptimizerSection
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.skill import Skill
-from skillopt.engine.assemble import leak_index
-from skillopt.engine.veto import complaints, faults, in_proposed_order, lines_without_faults, without_faults
+from skillopt.engine.run.opening import leak_index
 from skillopt.envs.base import Splits
+from skillopt.optimizer.veto import complaints, faults, in_proposed_order, lines_without_faults, without_faults
 from tests.explain import toy_runs
 from tests.explain.toy_runs import SKILL, run, write_project
 

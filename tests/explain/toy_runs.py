@@ -15,15 +15,15 @@ from typing import Any
 
 import yaml
 
-from benchmarks.toy_task import write_config, write_data
 from skillopt.config import load_config
 from skillopt.core.hashing import digest
-from skillopt.engine.assemble import open_session
-from skillopt.engine.observers import Events
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.opening import open_session
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
-from skillopt.model import toy
 from skillopt.model.types import ChatRequest
+from skillopt.testing import toy
+from skillopt.testing.toy_task import write_config, write_data
 
 ANCHOR = "- Look at the box — ✓ first."
 IDLE = "A line that says nothing."

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.latency_server import Behaviour, LatencyServer
-from benchmarks.rig import Rig
-from benchmarks.toy_task import answer, write_data
-from benchmarks.zygote import Zygote
+from skillopt.testing.latency_server import Behaviour, LatencyServer
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import answer, write_data
+from skillopt.testing.zygote import Zygote
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig import Rig
-from benchmarks.toy_task import write_data
-from benchmarks.trees import differences, tree
-from skillopt.model import toy
+from skillopt.testing import toy
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import write_data
+from skillopt.testing.trees import differences, tree
 
 
 async def refused(rig: Rig, *overrides: str, name: str = "run", calls: int = 0) -> str:

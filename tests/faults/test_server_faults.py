@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from benchmarks.latency_server import ERRORS, Behaviour
-from benchmarks.rig import Rig
-from benchmarks.toy_task import answer
-from benchmarks.trees import differences, tree
+from skillopt.testing.latency_server import ERRORS, Behaviour
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import answer
+from skillopt.testing.trees import differences, tree
 
 
 def without_usage(files: Mapping[str, bytes]) -> dict[str, Any]:

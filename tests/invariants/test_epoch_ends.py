@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from benchmarks.kill_resume import campaign
-from benchmarks.latency_server import Behaviour
-from benchmarks.rig import Rig
-from benchmarks.trees import differences
 from skillopt.core.regions import slow_update_text, without_empty_regions
 from skillopt.core.skill import Skill
+from skillopt.testing.latency_server import Behaviour
+from skillopt.testing.rig import Rig
+from skillopt.testing.trees import differences
 
 ALL_ON = ("train.num_epochs=3", "optimizer.use_meta_reflect=true")
 STAGES = {"slow_update": "slow_result.json", "meta_skill": "meta_skill_result.json", "meta_reflect": "meta_result.json"}

@@ -22,13 +22,13 @@ import pytest
 import yaml
 from aiohttp import web
 
-from benchmarks import latency_server
-from benchmarks.latency_server import Behaviour, counted
-from benchmarks.rig import Rig
-from benchmarks.toy_task import answer
-from benchmarks.trees import asked_key, differences, tree
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import SLOW_UPDATE, Skill
+from skillopt.testing import latency_server
+from skillopt.testing.latency_server import Behaviour, counted
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import answer
+from skillopt.testing.trees import asked_key, differences, tree
 
 
 def is_optimizer(body: Mapping[str, Any]) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from benchmarks.kill_resume import campaign
-from benchmarks.latency_server import Behaviour
-from benchmarks.rig import Rig
-from benchmarks.toy_task import answer
-from benchmarks.trees import differences, journal_keys
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE
+from skillopt.testing.latency_server import Behaviour
+from skillopt.testing.rig import Rig
+from skillopt.testing.toy_task import answer
+from skillopt.testing.trees import differences, journal_keys
 
 MODES: dict[str, dict[str, Any]] = {
     "patch, autonomous": {"optimizer__lr_control_mode": "autonomous"},

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillopt.model.client import Client
-from skillopt.model.pool import LimiterPool, Limits
 from skillopt.model.prices import load_prices
+from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.types import Backend
 from skillopt.store.journal import Journal
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillopt.model.client import Client
-from skillopt.model.openai_compatible import CompatibleBackend, CompatibleSettings
-from skillopt.model.pool import LimiterPool
-from skillopt.model.retry import Backoff
+from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings
+from skillopt.model.traffic.pool import LimiterPool
+from skillopt.model.traffic.retry import Backoff
 from skillopt.model.types import ChatRequest, Message, Usage
 from skillopt.store.journal import Journal
 

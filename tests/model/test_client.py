@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from benchmarks.latency_server import Behaviour, LatencyServer
 from skillopt.core.errors import (
     BudgetExceeded,
     CircuitOpen,
@@ -17,8 +16,9 @@ from skillopt.core.errors import (
     FatalModelError,
     TransientModelError,
 )
-from skillopt.model.scripted import ScriptedBackend
 from skillopt.model.types import ChatReply, Usage
+from skillopt.testing.latency_server import Behaviour, LatencyServer
+from skillopt.testing.scripted import ScriptedBackend
 
 from .model_support import ask, compatible
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from skillopt.model.client import Client
-from skillopt.model.dialect import Dialect
-from skillopt.model.pool import LimiterPool
 from skillopt.model.prices import load_prices
-from skillopt.model.scripted import ScriptedBackend
+from skillopt.model.providers.dialect import Dialect
+from skillopt.model.traffic.pool import LimiterPool
+from skillopt.testing.scripted import ScriptedBackend
 
 from .model_support import WatchfulMeter, ask
 

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from benchmarks.toy_task import write_config, write_data
 from skillopt.config import load_config
 from skillopt.core.errors import ConfigError, ContextOverflow, FatalModelError, TransientModelError
-from skillopt.model import toy
 from skillopt.model.prices import load_prices
 from skillopt.model.tokens import expected
 from skillopt.model.types import ChatRequest, Message, Usage
+from skillopt.testing import toy
+from skillopt.testing.toy_task import write_config, write_data
 from tests.config.standins import SCHEMAS
 
 from .model_support import ask

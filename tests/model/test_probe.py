@@ -14,9 +14,9 @@ import yaml
 
 from skillopt.config import Config, load_config
 from skillopt.core.errors import SkillOptError, StopRun
-from skillopt.engine.assemble import probe
-from skillopt.engine.doctor import Check, check_roles
-from skillopt.engine.notices import warnings_as_notices
+from skillopt.engine.run.doctor import Check, check_roles
+from skillopt.engine.run.notices import warnings_as_notices
+from skillopt.engine.run.opening import probe
 from skillopt.model.registry import create_backend
 from tests.config.standins import SCHEMAS
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt.core.errors import ModelError, TransientModelError
-from skillopt.model.anthropic_wire import read_message
-from skillopt.model.responses import read_response
+from skillopt.model.providers.anthropic_wire import read_message
+from skillopt.model.providers.responses import read_response
+from skillopt.model.providers.wire import read_reply, status_error
 from skillopt.model.types import ChatReply
-from skillopt.model.wire import read_reply, status_error
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from benchmarks.toy_task import answer, write_config, write_data
-from benchmarks.trees import differences, tree
 from skillopt.core.redact import MARK
 from skillopt.store.journal import Journal
+from skillopt.testing.toy_task import answer, write_config, write_data
+from skillopt.testing.trees import differences, tree
 
 from .key_shapes import planted
 

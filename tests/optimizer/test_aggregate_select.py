@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.errors import ReplyError, TransientModelError
 from skillopt.optimizer.aggregate import aggregate
-from skillopt.optimizer.schemas import read_ranking
+from skillopt.optimizer.schemas.edits import read_ranking
 from skillopt.optimizer.select import select
 
 from .conftest import SKILL

@@ -13,7 +13,7 @@ from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.race import Proposal, course, race
 from skillopt.optimizer.reflect import Group
-from skillopt.optimizer.schemas import AnalystReply
+from skillopt.optimizer.schemas.edits import AnalystReply
 
 from .conftest import SKILL, rollout
 

@@ -12,7 +12,7 @@ from skillopt.core.outcome import Scored
 from skillopt.envs._template import rollout
 from skillopt.envs._template.dataloader import SOURCE
 from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
-from skillopt.envs.splits import load_splits
+from skillopt.envs.data.splits import load_splits
 from skillopt.envs.templates import supplement
 from skillopt.model.types import Message
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skillopt.core.item import Item
-from skillopt.envs.loading import Row
-from skillopt.envs.splits import Source
+from skillopt.envs.data.loading import Row
+from skillopt.envs.data.splits import Source
 
 
 def to_item(row: Row) -> Item:

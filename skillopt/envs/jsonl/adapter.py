@@ -18,11 +18,11 @@ from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.envs.data.splits import load_splits
 from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
 from skillopt.envs.scorers.function import Function
-from skillopt.envs.splits import load_splits
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
 

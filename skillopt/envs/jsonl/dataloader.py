@@ -7,8 +7,8 @@ from typing import Any
 
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
-from skillopt.envs.loading import Row
-from skillopt.envs.splits import Source
+from skillopt.envs.data.loading import Row
+from skillopt.envs.data.splits import Source
 
 
 def source(

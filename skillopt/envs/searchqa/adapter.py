@@ -15,10 +15,10 @@ from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.envs.data.splits import load_splits
 from skillopt.envs.scorers.extract import tagged
 from skillopt.envs.searchqa import rollout
 from skillopt.envs.searchqa.dataloader import SOURCE
-from skillopt.envs.splits import load_splits
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from skillopt.core.item import Item
-from skillopt.envs.loading import Row
-from skillopt.envs.splits import Source
+from skillopt.envs.data.loading import Row
+from skillopt.envs.data.splits import Source
 
 MATERIALISE = "python scripts/materialize_searchqa.py"
 _HINT = f"a SearchQA item is {{id, question, context, answers}}; an id manifest is filled by: {MATERIALISE}"

@@ -22,9 +22,9 @@ import httpx
 
 from skillopt.core.errors import ConfigError, DataError, SkillOptError
 from skillopt.core.item import SPLITS
-from skillopt.envs.loading import Row, parse_json, read_rows
+from skillopt.envs.data.loading import Row, parse_json, read_rows
+from skillopt.envs.data.splits import FOLDERS
 from skillopt.envs.searchqa.dataloader import to_item
-from skillopt.envs.splits import FOLDERS
 from skillopt.store.atomic import file_error, write_json
 
 DATASET = "lucadiliello/searchqa"

@@ -1,0 +1,1 @@
+"""Where values come from: files, variables, flags; each is a layer."""

@@ -1,0 +1,1 @@
+"""Whether a candidate is kept: the rules, and what they measure."""

@@ -1,0 +1,105 @@
+"""Pruning a draft before it is looked at: every edit since the last proof is left out once, on training items.
+
+A harmful edit that came in by luck, or on the back of useful ones, costs accuracy as long as it stays. Leaving it out
+wins what it broke, and a trial shows that cheaply: the items the draft fails are asked first, and leaving out a useful
+edit wins none of them. Nothing is asked of the selection split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillopt.core.aio import gather_all
+from skillopt.core.edit import Edit, Patch
+from skillopt.core.editor import Fallback, apply_patch
+from skillopt.core.regions import region_text, slow_update_text, with_slow_update, without_empty_regions
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import SLOW_UPDATE, Skill
+from skillopt.engine.acceptance.trial import try_on
+from skillopt.engine.run.context import Session
+from skillopt.engine.state import Trial
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A draft without the edits that harm it, and the trials of leaving each out."""
+
+    skill: Skill
+    edits: tuple[Edit, ...]
+    """What is left."""
+    removed: tuple[Edit, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()
+    """All that was asked, to be counted."""
+    trial: Trial | None = None
+    """The pruned text's own trial against the draft; None when nothing was removed."""
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """How a draft is made of the proven skill: edits in order, then the slow update's guidance (None: as it was)."""
+
+    base: Skill
+    edits: tuple[Edit, ...]
+    guidance: str | None
+    fallback: Fallback
+
+    @property
+    def parts(self) -> int:
+        """What can be left out: every edit, and the guidance last."""
+        return len(self.edits) + (self.guidance is not None)
+
+    def without(self, left_out: Sequence[int]) -> Skill:
+        """The draft without some of its parts."""
+        kept = tuple(e for n, e in enumerate(self.edits) if n not in left_out)
+        skill = apply_patch(self.base, Patch(kept), insert_after_fallback=self.fallback)[0]
+        if region_text(skill, SLOW_UPDATE) is None and self.guidance is None:
+            return skill
+        guided = self.guidance is not None and len(self.edits) not in left_out
+        return with_slow_update(skill, self.guidance or "") if guided else skill
+
+
+async def prune(
+    session: Session, base: Skill, draft: Skill, edits: Sequence[Edit], known: Sequence[Rollout], *, step: int | None
+) -> Pruned:
+    """Leave out what harms: edits, and guidance of a slow update. `known` are the draft's training rollouts.
+
+    A draft that these do not make (notes came in between), or one part alone, is left as it is.
+    """
+    guidance = slow_update_text(draft)
+    made = _Draft(
+        base,
+        tuple(edits),
+        guidance if guidance != slow_update_text(base) else None,
+        session.config.optimizer.insert_after_fallback,
+    )
+    whole = Pruned(draft, made.edits)
+    if made.parts < 2 or not known or without_empty_regions(made.without(()).text) != without_empty_regions(draft.text):
+        return whole
+
+    async def tried(left_out: Sequence[int]) -> tuple[Skill, Trial | None]:
+        skill = made.without(left_out)
+        return skill, None if skill in (draft, base) else await try_on(session, skill, known, {}, step=step)
+
+    alone = await gather_all([tried([n]) for n in range(made.parts)])
+    asked = [r for _, trial in alone if trial for r in trial.rollouts]
+    harmful = [n for n, (_, trial) in enumerate(alone) if trial is not None and trial.passed]
+    if not harmful:
+        return Pruned(draft, made.edits, rollouts=tuple(asked))
+    if len(harmful) == 1:
+        skill, trial = alone[harmful[0]]
+    else:
+        skill, trial = await tried(harmful)
+        asked += trial.rollouts if trial else ()
+        if trial is None or not trial.passed:  # together they do not hold what each promised: the best single one
+            harmful = [max(harmful, key=lambda n: (_net(alone[n][1]), -n))]
+            skill, trial = alone[harmful[0]]
+    left = tuple(e for n, e in enumerate(made.edits) if n not in harmful)
+    removed = tuple(e for n, e in enumerate(made.edits) if n in harmful)
+    if made.guidance is not None and len(made.edits) in harmful:
+        removed = (*removed, Edit("delete", target=made.guidance))
+    return Pruned(skill, left, removed, tuple(asked), trial)
+
+
+def _net(trial: Trial | None) -> int:
+    return len(trial.verdict.evidence.wins) - len(trial.verdict.evidence.losses) if trial else 0

@@ -1,0 +1,101 @@
+"""Meta reflection at an epoch's end: one more change, made of the epoch's accepted and rejected directions.
+
+It comes after slow update and meta skill, is built by the run's update mode with the leakage check of every step, and
+passes the run's gate. Off by default: it is one gate more per epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from skillopt.core.change import Change
+from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields, write_gate
+from skillopt.engine.batches import StepPlan
+from skillopt.engine.build import build
+from skillopt.engine.run.context import Session
+from skillopt.engine.state import GateResult, Standing
+from skillopt.engine.step_result import StepWork
+from skillopt.optimizer.epoch.meta_reflect import ask_directions
+from skillopt.optimizer.modes import update_mode
+from skillopt.optimizer.race import Proposal
+
+NAME = "meta_reflect"
+
+
+def direction(
+    session: Session, work: StepWork, record: Mapping[str, Any], digest: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What meta reflection sees of a step: what was tried, what became of it, how the tasks failed.
+
+    The score of a rejected candidate is left out: an early gate does not know it, and it must decide as the full one.
+    """
+    score = record["candidate_gate_score"]
+    accepted = work.gated is not None and work.gated.verdict.accepted
+    items = work.proposal.change.items if work.proposal is not None and work.gated is not None else ()
+    return {
+        "step": record["step"],
+        "action": record["action"],
+        "score": f", selection score {score:.4f}" if accepted and score is not None else "",
+        "best_score": record["best_score"],
+        "items": [update_mode(session.config.optimizer.skill_update_mode).describe(item) for item in items],
+        "patterns": [{k: p[k] for k in ("pattern", "count")} for p in (digest or {}).get("failure_patterns", ())],
+    }
+
+
+async def reflect(session: Session, standing: Standing, work: EpochWork) -> dict[str, Any]:
+    """Ask, build, decide, write the views. Returns the result file. Raises `StopRun`."""
+    memory, optimizer = standing.memory, session.config.optimizer
+    skill = standing.current.skill
+    ctx = session.stage_context(work.tally)
+    with session.timings.measure(work.step, NAME):
+        reply, lost = await ask_directions(
+            skill, memory.directions, memory.meta_summary, optimizer.meta_learning_rate, ctx
+        )
+    if reply is not None and reply.summary:
+        memory.meta_summary = reply.summary
+    body: dict[str, Any] = {
+        "action": "skip_no_edits",
+        "reason": lost or "the optimizer proposed nothing",
+        "update_origin": "meta_reflect_momentum",
+        "summary": memory.meta_summary,
+    }
+    proposal: Proposal | None = None
+    gated: GateResult | None = None
+    if reply is not None and reply.change.items:
+        place = StepWork(StepPlan(work.step, work.epoch, 0, ()), skill, None)
+        proposal = await build(session, place, ctx, NAME, reply.change)
+        body |= {
+            "n_items": len(proposal.change.items),
+            "edit_apply_summary": proposal.report.summary(),
+            "leaked": [leak.to_json() for leak in proposal.leaked],
+        }
+        if proposal.rewrite is not None and proposal.rewrite.lost:
+            body |= {"action": "skip_no_rewrite", "reason": proposal.rewrite.lost}
+        elif not proposal.change.items:
+            body["reason"] = f"every edit was vetoed: {proposal.leaked[0].leaks[0]}" if proposal.leaked else "no edit"
+        else:
+            gated = await decide(session, standing, proposal.skill, work)
+            body |= verdict_fields(gated, proposal.skill)
+    body["gate_score"] = body.get("candidate_gate_score")
+    result = work.result(session, standing, body)
+    await asyncio.to_thread(_write, session, work, reply.change if reply else None, proposal, gated)
+    return result
+
+
+def _write(
+    session: Session, work: EpochWork, change: Change | None, proposal: Proposal | None, gated: GateResult | None
+) -> None:
+    run_dir, folder = session.run_dir, work.folder
+    if proposal is not None:
+        run_dir.write(f"{folder}/meta_patch.json", proposal.change.to_json())
+        run_dir.write(f"{folder}/meta_candidate.md", proposal.skill.text)
+        if proposal.rewrite is not None:
+            run_dir.write(f"{folder}/meta_rewrite_result.json", proposal.rewrite.to_json())
+        else:
+            run_dir.write(f"{folder}/meta_edit_apply_report.json", [s.to_json() for s in proposal.report.statuses])
+    elif change is not None:
+        run_dir.write(f"{folder}/meta_patch.json", change.to_json())
+    if gated is not None:
+        write_gate(session, work, gated)

@@ -1,0 +1,144 @@
+"""Everything one run owns, opened in order and closed on every exit path.
+
+`ctx`-like and frozen: the trainer and its stages receive it and hold no other state. Two sessions can live in one
+process, because nothing here or below is global.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from skillopt.config import Config
+from skillopt.core.item import Item
+from skillopt.core.leakage import LeakIndex
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.engine.run.budget import Budget
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.timings import Timings
+from skillopt.envs.base import Env, Splits
+from skillopt.forecast.workload_gate import RESAMPLED
+from skillopt.gate.density import bonus
+from skillopt.gate.metric import Metric
+from skillopt.model.types import ChatModel, Usage
+from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
+from skillopt.optimizer.modes import update_mode
+from skillopt.optimizer.prompting import PromptBook
+from skillopt.records.directory import RunDir
+from skillopt.store.journal import Journal
+
+Price = Callable[[str, str, Usage], "float | None"]
+"""(role, model, usage) → US dollars, None when the price is unknown."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run's models, data, journal, budget and directory."""
+
+    config: Config
+    env: Env
+    splits: Splits
+    initial: Skill
+    target: ChatModel
+    optimizer: ChatModel
+    journal: Journal
+    budget: Budget
+    run_dir: RunDir
+    emit: Events
+    prompts: PromptBook
+    leaks: LeakIndex
+    timings: Timings
+    price: Price
+    roles: tuple[dict[str, Any], ...] = ()
+    notices: list[str] = field(default_factory=list[str])
+
+    @property
+    def metric(self) -> Metric:
+        """What the gate compares."""
+        evaluation = self.config.evaluation
+        return Metric(evaluation.gate_metric, evaluation.gate_mixed_weight)
+
+    @property
+    def selection(self) -> tuple[Item, ...]:
+        """The selection items in use (`sel_env_num`)."""
+        count = self.config.evaluation.sel_env_num
+        return self.splits.selection[: count or None]
+
+    @property
+    def test(self) -> tuple[Item, ...]:
+        """The test items in use (`test_env_num`)."""
+        count = self.config.evaluation.test_env_num
+        return self.splits.test[: count or None]
+
+    @property
+    def speculate(self) -> bool:
+        """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none, nor
+        does a run that keeps every candidate or many as drafts, or a process that has only repeated what the journal
+        knows: a finished run started again makes no call."""
+        evaluation, journal = self.config.evaluation, self.journal
+        rejects_most = evaluation.use_gate and evaluation.gate_rule == "strict"
+        wanted = evaluation.prefetch and rejects_most and not self.budget.limits.any_spend
+        return wanted and not journal.replay and journal.committed > 0
+
+    def bonus(self, skill: Skill) -> float:
+        """What the strict gate adds to a skill's score for its leading words; 0 unless that is switched on."""
+        evaluation = self.config.evaluation
+        if not evaluation.use_semantic_density:
+            return 0.0
+        return bonus(skill, evaluation.semantic_density_weight, evaluation.leading_words)
+
+    @property
+    def skill_aware(self) -> bool:
+        """Whether reflection tells defects of the skill from lapses of the target."""
+        return bool(reminders(self.config))
+
+    def quiet(self) -> Session:
+        """The same run for work that nobody watches: no events, no clock."""
+        return replace(self, emit=Events(), timings=Timings())
+
+    def optimizer_settings(self) -> OptimizerSettings:
+        """The optimizer's share of the configuration."""
+        c = self.config
+        return OptimizerSettings(
+            learning_rate=c.optimizer.learning_rate,
+            minibatch_size=c.gradient.minibatch_size,
+            merge_batch_size=c.gradient.merge_batch_size,
+            analyst_workers=c.gradient.analyst_workers,
+            failure_only=c.gradient.failure_only,
+            profile=c.optimizer.analyst_profile,
+            proposals=max(c.optimizer.proposals, 2 if c.evaluation.gate_candidates >= RESAMPLED else 1),
+            reminders=reminders(c),
+            update_mode=c.optimizer.skill_update_mode,
+            rewrite_reasoning_effort=c.model.rewrite_reasoning_effort,
+            rewrite_max_completion_tokens=c.model.rewrite_max_completion_tokens,
+            temperature=c.optimizer.temperature,
+            max_completion_tokens=c.optimizer.max_completion_tokens,
+            prompt_token_budget=c.optimizer.prompt_token_budget,
+            deadline_s=c.optimizer.deadline_seconds,
+        )
+
+    def stage_context(self, tally: Tally, meta_skill: str = "") -> StageContext:
+        """What the optimizer's stages of one step receive; `meta_skill` is its memory from earlier epochs."""
+        return StageContext(
+            self.optimizer, self.optimizer_settings(), self.prompts, tally, self.emit, meta_skill=meta_skill
+        )
+
+
+def reminders(config: Config) -> tuple[str, ...]:
+    """Kinds of analysts that may write reminders; none when reflection is not skill-aware, or asks for documents."""
+    optimizer = config.optimizer
+    if not optimizer.use_skill_aware_reflection or not update_mode(optimizer.skill_update_mode).budgeted:
+        return ()
+    return ("failure", "success") if optimizer.skill_aware_appendix_source == "both" else ("failure",)
+
+
+def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:
+    """Add the calls that these rollouts rest on to a tally."""
+    for rollout in rollouts:
+        tokens = rollout.tokens
+        calls = tokens.get("calls") or 0
+        if calls:
+            usage = Usage(prompt_tokens=tokens.get("prompt_tokens"), completion_tokens=tokens.get("completion_tokens"))
+            tally.add(stage, usage, calls)

@@ -1,0 +1,157 @@
+"""Checks before a run, each with what it found and how to put it right. Nothing is written; one small call per role.
+
+A check never raises: what it finds is its result, so that one broken part does not hide the next.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillopt.config import Config, RoleName, RoleSettings, role_settings
+from skillopt.core.errors import SkillOptError
+from skillopt.core.redact import environment_secrets, redact
+from skillopt.engine.run import targets
+from skillopt.engine.run.opening import load_env, load_initial
+from skillopt.model.local.catalogue import load_catalogue
+from skillopt.model.local.modelfile import cache_directory, find_present
+from skillopt.model.local.server import EnginePool
+from skillopt.model.registry import create_backend
+from skillopt.model.types import ChatRequest, Message
+
+State = Literal["ok", "warning", "failed"]
+_FREE_BYTES = 1 << 30
+_ROLES: tuple[RoleName, ...] = ("target", "optimizer")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. `fix` says what to do when the state is not `ok`."""
+
+    name: str
+    state: State
+    found: str
+    fix: str = ""
+
+
+def check_machine() -> Iterator[Check]:
+    """What needs no configuration: interpreter and optional parts."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", "ok" if sys.version_info >= (3, 10) else "failed", version, "use Python 3.10 or newer")
+    for module, extra, purpose in (
+        ("xllamacpp", "local", "the embedded model"),
+        ("phonenumbers", "demo", "the demo's data"),
+    ):
+        present = importlib.util.find_spec(module) is not None
+        found = f"{module} {'is installed' if present else 'is not installed'} (needed for {purpose} only)"
+        yield Check(f"extra [{extra}]", "ok" if present else "warning", found, f"pip install 'skillopt[{extra}]'")
+
+
+def check_data(config: Config) -> Iterator[Check]:
+    """Items, initial skill and disk space."""
+    try:
+        _, splits = load_env(config)
+        sizes = f"{len(splits.train)} train, {len(splits.selection)} selection, {len(splits.test)} test"
+        yield Check("data", "ok", sizes)
+    except SkillOptError as error:
+        yield _failed("data", error)
+    try:
+        skill = load_initial(config)
+        yield Check("initial skill", "ok", f"{len(skill.text)} characters, {skill.hash}")
+    except SkillOptError as error:
+        yield _failed("initial skill", error)
+    yield _space("disk", Path(config.env.out_root or "outputs"), _FREE_BYTES)
+
+
+def _space(name: str, place: Path, needed: int) -> Check:
+    existing = next(p for p in (place, *place.absolute().parents) if p.exists())
+    free = shutil.disk_usage(existing).free
+    found = f"{free / 1e9:.1f} GB free at {existing}"
+    return Check(name, "ok" if free >= needed else "failed", found, f"free {needed / 1e9:.1f} GB or use another disk")
+
+
+def check_model_file(config: Config) -> Check | None:
+    """The embedded model's file, when a role uses it."""
+    roles = [role_settings(config.model, role) for role in _ROLES]
+    names = {settings.model for settings in roles if settings.backend == "local"}
+    if not names or config.model.local_base_url:
+        return None
+    name = sorted(names)[0]
+    if name.endswith(".gguf"):
+        state: State = "ok" if Path(name).is_file() else "failed"
+        return Check("model file", state, name, "give the path of an existing .gguf file as model.local_model")
+    try:
+        entry = load_catalogue().find(name)
+        present = find_present(entry, cache_directory())
+    except SkillOptError as error:
+        return _failed("model file", error)
+    if present is not None:
+        return Check("model file", "ok", str(present.path))
+    size = f"{entry.name} ({entry.size / 1e9:.2f} GB) is not in {cache_directory()}"
+    return Check("model file", "failed", size, f"skillopt model pull {entry.name}")
+
+
+async def check_roles(config: Config) -> AsyncIterator[Check]:
+    """One small call to each role's model, the way a run would make it."""
+    engines = EnginePool()
+    asked: dict[tuple[str, ...], Check] = {}
+    for role in _ROLES:
+        settings = role_settings(config.model, role)
+        secret = settings.api_key.get_secret_value()
+        account = (settings.backend, settings.model, settings.base_url, secret, settings.auth_mode)
+        if account not in asked and targets.is_agent(settings):
+            asked[account] = await _ask_agent(config, settings)
+        elif account not in asked:
+            asked[account] = await _ask(settings, engines)
+        answer = asked[account]
+        yield Check(f"{role} answers", answer.state, answer.found, answer.fix)
+
+
+async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
+    secret = settings.api_key.get_secret_value()
+    request = ChatRequest(
+        messages=(Message("user", "Reply with the single word: ready"),),
+        stage="probe",
+        max_completion_tokens=64,
+        deadline_s=300.0,
+        attempts=1,
+    )
+    started = time.monotonic()
+    who = f"{settings.model} via {settings.backend}"
+    try:
+        backend = create_backend(settings.backend, {**asdict(settings), "api_key": secret, "engines": engines})
+        try:
+            await backend.complete(request)
+        finally:
+            await backend.aclose()
+    except SkillOptError as error:
+        failed = _failed("", error)
+        known = (secret, *environment_secrets(os.environ))
+        return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or "check model.*")
+    return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+
+
+async def _ask_agent(config: Config, settings: RoleSettings) -> Check:
+    """Start the agent CLI once, with a home of its own, and let it answer."""
+    started = time.monotonic()
+    try:
+        targets.check_target(config)
+        chosen = targets.agent_settings(config, settings, targets.caller_environment(), None)
+        version = await targets.ask_once(chosen)
+    except SkillOptError as error:
+        failed = _failed("", error)
+        known = (settings.api_key.get_secret_value(), *environment_secrets(os.environ))
+        return Check("", "failed", redact(f"{settings.backend}: {failed.found}", known), failed.fix or "check model.*")
+    who = f"{settings.model or 'its own model'} via {settings.backend} {version}"
+    return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+
+
+def _failed(name: str, error: SkillOptError) -> Check:
+    return Check(name, "failed", redact(" ".join(error.message.split())), " ".join(error.hint.split()))

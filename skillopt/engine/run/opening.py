@@ -1,0 +1,394 @@
+"""From a resolved configuration to an open session, and everything closed again on every exit path.
+
+Order of opening: data and skill (free), directory and lock, journal and fingerprint, models, one small call per role.
+Nothing is spent before everything that can be checked for free has been checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import yaml
+
+from skillopt.agents.exec import ExecAgent
+from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
+from skillopt.config.roles import RoleSettings, role_settings
+from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
+from skillopt.core.hashing import digest
+from skillopt.core.leakage import LeakIndex
+from skillopt.core.skill import Skill
+from skillopt.engine.batches import steps_per_epoch
+from skillopt.engine.reflection.appendix import with_block
+from skillopt.engine.run import targets
+from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
+from skillopt.engine.run.context import Session, reminders
+from skillopt.engine.run.events import Events, event_log
+from skillopt.engine.run.notices import warnings_as_notices
+from skillopt.engine.run.secrets import certain, known_secrets
+from skillopt.engine.run.timings import Timings
+from skillopt.envs.base import Env, Splits, hidden_reference
+from skillopt.envs.judged import judge_texts
+from skillopt.envs.registry import create_env
+from skillopt.model.client import Client
+from skillopt.model.local.partial_download import Report
+from skillopt.model.local.server import EnginePool
+from skillopt.model.prices import PriceTable, load_prices
+from skillopt.model.registry import create_backend
+from skillopt.model.traffic.pool import LimiterPool
+from skillopt.model.traffic.pool import Limits as EndpointLimits
+from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
+from skillopt.optimizer.prompting import PromptBook
+from skillopt.optimizer.veto import complaints
+from skillopt.records.directory import RunDir
+from skillopt.store.atomic import clean_stale
+from skillopt.store.journal import Journal
+from skillopt.store.lock import RunLock
+
+Need = Literal["train", "eval"]
+
+
+@runtime_checkable
+class Embedded(Protocol):
+    """A backend that runs in our own child process: it has to be fetched and loaded, and answers `width` at a time."""
+
+    @property
+    def width(self) -> int: ...
+
+    async def start(self) -> None: ...
+
+
+@runtime_checkable
+class HoldsSecrets(Protocol):
+    """A backend that knows credentials which are in no setting (a plugin that reads its own variable)."""
+
+    @property
+    def secrets(self) -> Sequence[str]: ...
+
+
+PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+
+
+def load_env(config: Config, out_root: Path | None = None) -> tuple[Env, Splits]:
+    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing.
+
+    A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
+    `out_root` (a plan, a dry run) nothing is written.
+    """
+    settings = config.env
+    if out_root is not None and not settings.split_output_dir:
+        settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
+    env = create_env(settings.name, settings, config.env_settings)
+    return env, env.load()
+
+
+def check_train_size(config: Config, splits: Splits) -> None:
+    """A given `train.train_size` must be what the data hold before `limit`. Raises `ConfigError` naming both."""
+    given, loaded = config.train.train_size, splits.train_total or len(splits.train)
+    if given and given != loaded:
+        raise ConfigError(
+            f"train.train_size={given}, but the data hold {loaded} training items", hint="correct it, or leave it at 0"
+        )
+
+
+def load_initial(config: Config) -> Skill:
+    """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
+    name = config.env.skill_init
+    if not name:
+        return Skill("")
+    for path in (Path(name), PACKAGE_ROOT / name):
+        if path.is_file():
+            return read_skill(path)
+    raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
+
+
+def starting_skill(config: Config) -> Skill:
+    """The bytes that training starts from and that the baseline is measured on: the initial skill, with an empty
+    appendix where reflection may write notes."""
+    initial = load_initial(config)
+    return with_block(initial) if reminders(config) else initial
+
+
+def read_skill(path: Path) -> Skill:
+    """Read a skill file as UTF-8, byte for byte. `<run>/skills/best_skill.md` finds the run's root file."""
+    if not path.is_file() and path.name == "best_skill.md" and path.parent.name == "skills":
+        path = path.parent.parent / path.name
+    try:
+        return Skill(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise DataError(f"skill file {path}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
+
+
+def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need) -> Skill:
+    """The skill that a run starts from, after all that can be checked for free was checked and told."""
+    notices = [*targets.check_target(config)]
+    if need == "train":
+        check_train_size(config, splits)
+        refuse_combinations(config, env)
+        notices += without_effect(config)
+    initial = starting_skill(config) if need == "train" else Skill("")
+    for text in [*notices, *complaints(initial)]:
+        emit("notice", text=text)
+    return initial
+
+
+def _in_a_loop(config: Config, target: Client | ExecAgent, journal: Journal, stack: AsyncExitStack) -> ChatModel:
+    """The target with tools around it, where the configuration asks for the tool loop."""
+    looped = targets.with_tools(config, target, journal, targets.caller_environment())
+    if looped is not None:
+        stack.push_async_callback(looped.aclose)
+    return looped or target
+
+
+def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | None, replay: bool) -> Journal:
+    cache = Path(config.model.shared_cache) if config.model.shared_cache else None
+    return Journal.open(
+        run_dir.journal,
+        shared=answers or cache,
+        share_back=answers is None,
+        replay=replay,
+        on_shared_problem=lambda text: emit("notice", text=text),
+    )
+
+
+@asynccontextmanager
+async def open_session(
+    resolved: Resolved,
+    *,
+    out_root: Path,
+    emit: Events,
+    need: Need = "train",
+    replay: bool = False,
+    allow_config_change: bool = False,
+    answers: Path | None = None,
+) -> AsyncGenerator[Session]:
+    """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent.
+
+    `answers` is the journal of another run whose answers cost nothing here; it is only read.
+    """
+    config = resolved.config
+    env, splits = load_env(config)
+    initial = _checked_start(config, env, splits, emit, need)
+    async with AsyncExitStack() as stack:
+        run_dir = RunDir(out_root)
+        run_dir.check_own()  # before the lock: nothing is written into a directory that is not ours
+        lock = RunLock(out_root)
+        stack.callback(lock.release)
+        clean_stale(out_root, sole_writer=True)
+        if config.env.split_mode == "ratio" and not config.env.split_output_dir:
+            env, splits = load_env(config, out_root)  # the directory is ours now: the generated split goes into it
+        for warning in splits.manifest.get("warnings", ()):
+            emit("notice", text=f"warning: {warning}")
+        journal = _journal(config, run_dir, emit, answers=answers, replay=replay)
+        stack.push_async_callback(journal.aclose)
+        if need == "train":
+            check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
+        run_dir.logs.mkdir(exist_ok=True)
+        emit.add(event_log(run_dir.logs / "events.jsonl"))
+        timings = Timings(journal.get_meta("timings"))
+        budget = _budget(config, journal, timings, emit)
+        prices = load_prices(Path(config.model.prices) if config.model.prices else None)
+        stack.enter_context(warnings_as_notices(emit))
+        target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
+        refuse_target(config, target)
+        _write_config(run_dir, config, splits)
+        session = Session(
+            config=config,
+            env=env,
+            splits=splits,
+            initial=initial,
+            target=_in_a_loop(config, target, journal, stack),
+            optimizer=optimizer,
+            journal=journal,
+            budget=budget,
+            run_dir=run_dir,
+            emit=emit,
+            prompts=PromptBook(env.prompt),
+            leaks=leak_index(env, splits),
+            timings=timings,
+            price=_pricing({"target": target, "optimizer": optimizer}),
+            roles=roles,
+        )
+        for client in (target, optimizer) if need == "train" else (target,):
+            await probe(client)
+        yield session
+
+
+def check_fingerprint(
+    journal: Journal, config: Config, env: Env, splits: Splits, initial: Skill, *, allow: bool
+) -> None:
+    """Refuse a run directory that holds a run with other settings, data or skill, naming what changed.
+
+    What extends a run (more epochs, a larger budget) or cannot change its result is let through.
+    """
+    now: dict[str, Any] = {
+        **fingerprint_fields(config),
+        "data": {name: digest([i.digest for i in splits.named(name)]) for name in ("train", "selection", "test")},
+        "initial_skill": initial.hash,
+        "environment": env.version,
+    }
+    before = journal.get_meta("fingerprint")
+    paid = journal.count("chat") or journal.count("agent")
+    if before is not None and paid:  # a run that has not paid for an answer yet binds nobody
+        changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
+        changed += [
+            f"{name}: {before.get(name)} -> {now[name]}"
+            for name in ("initial_skill", "environment")
+            if before.get(name) != now[name]
+        ]
+        was: dict[str, str] = before.get("data") or {}
+        changed += [f"data: other {name} items" for name, value in now["data"].items() if was.get(name) != value]
+        if changed and not allow:
+            raise RunDirError(
+                f"this directory holds a run with another configuration ({'; '.join(changed)})",
+                hint="use another env.out_root, or --allow-config-change to continue here anyway",
+            )
+    journal.set_meta("fingerprint", now)
+
+
+def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) -> Budget:
+    caps = config.budget
+    used = Spend()
+    for row in journal.ledger():
+        tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
+        used = used.plus(Spend(row.calls, tokens, row.usd or 0.0))
+    return Budget(
+        limits=Limits(usd=caps.max_usd, tokens=caps.max_tokens, calls=caps.max_calls, hours=caps.max_hours),
+        used=used,
+        earlier_s=float(timings.data["total_wall_time_s"]),
+        emit=emit,
+    )
+
+
+def _models(
+    config: Config,
+    run_dir: RunDir,
+    journal: Journal,
+    budget: Budget,
+    prices: PriceTable,
+    emit: Events,
+    stack: AsyncExitStack,
+    *,
+    replay: bool,
+) -> tuple[Client | ExecAgent, Client | ExecAgent, tuple[dict[str, Any], ...]]:
+    pool = LimiterPool(identical_failures=config.train.circuit_breaker)
+    engines = EnginePool()
+    clients: list[Client | ExecAgent] = []
+    roles: list[dict[str, Any]] = []
+    secrets = known_secrets(config.model, os.environ)
+    emit.conceal(secrets)
+    for role in ("target", "optimizer"):
+        settings = role_settings(config.model, role)
+        secret = settings.api_key.get_secret_value()
+        if targets.is_agent(settings):
+            chosen = targets.agent_settings(config, settings, targets.caller_environment(), run_dir.logs / "agents")
+            emit.conceal(chosen.secrets)
+            agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices,
+                              limits=EndpointLimits(width=config.env.workers))  # fmt: skip
+            stack.push_async_callback(agent.aclose)
+            clients.append(agent)
+            roles.append(targets.banner_row(chosen))
+            continue
+        backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
+        stack.push_async_callback(backend.aclose)
+        own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
+        emit.conceal(own)
+        width = config.env.workers if role == "target" else config.gradient.analyst_workers
+        if isinstance(backend, Embedded):
+            width = backend.width
+        client = Client(
+            role=role,
+            backend=backend,
+            journal=journal,
+            meter=budget,
+            pool=pool,
+            prices=prices,
+            limits=EndpointLimits(width=width),
+            reasoning_effort=settings.reasoning_effort,
+            notify=lambda text: emit("notice", text=text),
+            secrets=certain((*secrets, *own)),
+        )
+        clients.append(client)
+        roles.append(
+            {"role": role, "backend": settings.backend, "model": backend.model, "endpoint": backend.endpoint,
+             "auth": settings.auth_mode or ("api_key" if secret else settings.route),
+             "reasoning_effort": settings.reasoning_effort}
+        )  # fmt: skip
+    return clients[0], clients[1], tuple(roles)
+
+
+def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events, *, replay: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {**asdict(settings), "api_key": settings.api_key.get_secret_value(), "engines": engines}
+    values["report"] = Report(say=lambda line: emit("notice", text=line))
+    if replay and not values["api_key"]:
+        values["api_key"] = "unused-in-replay"
+    return values
+
+
+def _pricing(clients: dict[str, Client | ExecAgent]) -> Any:
+    def price(role: str, model: str, usage: Usage) -> float | None:
+        del model
+        row = clients[role].price
+        return row.usd(usage) if row is not None else None
+
+    return price
+
+
+def _write_config(run_dir: RunDir, config: Config, splits: Splits) -> None:
+    """`config.json` (flat) and `config.yaml`; the run directory names itself ".", so that it can be moved."""
+    train = config.train
+    per_epoch = steps_per_epoch(len(splits.train), train.batch_size, train.accumulation)
+    flat = {
+        **flat_export(config),
+        "out_root": ".",
+        "steps_per_epoch": per_epoch,
+        "batches_per_epoch": per_epoch * train.accumulation,
+        "samples_per_epoch": len(splits.train),
+        "train_size": splits.train_total or len(splits.train),
+    }
+    nested = structured_export(config)
+    nested["env"]["out_root"] = "."
+    run_dir.write("config.json", flat)
+    text: str = yaml.safe_dump(nested, sort_keys=False, allow_unicode=True)  # pyright: ignore[reportUnknownMemberType]
+    run_dir.write("config.yaml", text)
+
+
+def leak_index(env: Env, splits: Splits) -> LeakIndex:
+    """What must not be copied into the skill: items and gold values of every split, and what a judge is told."""
+    texts: dict[str, list[str]] = {}
+    for name in ("train", "selection", "test"):
+        items = splits.named(name)
+        shown = [text for item in items for text in (env.task_text(item), hidden_reference(env, item))]
+        texts[f"{name}_item"] = [text for text in shown if text]
+        texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
+    return LeakIndex({**texts, "judge_text": judge_texts(env)})
+
+
+async def probe(client: Client | ExecAgent) -> None:
+    """One small call, so that a bad key, a wrong URL or an unknown model is told before anything is spent."""
+    request = ChatRequest(
+        messages=(Message("user", "Reply with the single word: ready"),),
+        stage="probe",
+        max_completion_tokens=64,
+        deadline_s=300.0,
+        attempts=3,
+    )
+    try:
+        if isinstance(client, ExecAgent):
+            await client.probe()
+            return
+        if client.journal.get(client.key(request)) is None and isinstance(client.backend, Embedded):
+            # Fetching and loading the model take as long as they take; a call's deadline is for answers.
+            await client.backend.start()
+        await client.chat(request)
+    except StopRun:
+        raise
+    except ModelError as error:
+        raise StopRun(f"the {client.role} model {client.model!r} does not answer: {error}") from error

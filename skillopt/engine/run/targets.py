@@ -1,0 +1,207 @@
+"""From the configuration to a target that is an agent: an agent CLI, or a loop with tools around a chat model.
+
+Checked here, before anything is spent: that the environment can be expressed as a workspace, and that nothing is set
+which an agent cannot honour. What has no effect on an agent is told once.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from skillopt.agents.exec import ExecAgent
+from skillopt.agents.settings import AgentSettings
+from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
+from skillopt.config import Config, RoleSettings, role_settings
+from skillopt.config.backends import AGENTS
+from skillopt.config.schema.model import ModelSection
+from skillopt.core.errors import ConfigError
+from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.events import Events
+from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
+from skillopt.harnesses.codex import Codex, CodexOptions
+from skillopt.harnesses.copilot import Copilot, CopilotOptions
+from skillopt.harnesses.gemini import Gemini
+from skillopt.harnesses.job import Cli, Endpoint
+from skillopt.harnesses.opencode import Opencode
+from skillopt.harnesses.pi import Pi
+from skillopt.harnesses.qwen import Qwen
+from skillopt.model.prices import load_prices
+from skillopt.model.traffic.pool import LimiterPool
+from skillopt.model.types import ChatModel
+from skillopt.store.journal import Journal
+
+NEVER_READ = (
+    "in none of this run's rollouts did the agent read the skill: the scores say nothing about it"
+    " (model.exec_skill_delivery=prompt puts it into the prompt)"
+)
+
+
+def is_agent(settings: RoleSettings) -> bool:
+    """True when the role is solved by an agent CLI."""
+    return settings.role == "target" and settings.backend in AGENTS
+
+
+def agent_settings(config: Config, role: RoleSettings, environ: Mapping[str, str], keep: Path | None) -> AgentSettings:
+    """The settings of an agent CLI. Raises `ConfigError` for what it cannot do."""
+    model = config.model
+    key = role.api_key.get_secret_value()
+    endpoint = Endpoint(role.base_url, key) if role.base_url else None
+    if endpoint is not None and not role.model:
+        raise ConfigError(f"{role.backend} with model.exec_base_url needs a model", hint="set model.target")
+    home = Path(environ.get("HOME") or Path.home())
+    settings = AgentSettings(
+        cli=_BUILDERS[role.backend](model, role),
+        environ=environ,
+        model=role.model,
+        path=getattr(model, f"{role.backend}_path"),
+        endpoint=endpoint,
+        api_key="" if endpoint else key,
+        login=None if endpoint or key else home,
+        cache=Path(platformdirs.user_cache_dir("skillopt", appauthor=False)) / "agents",
+        delivery=model.exec_skill_delivery,
+        empty_retries=model.exec_empty_response_retries,
+        trace=model.codex_trace_to_optimizer,
+        keep=keep if model.exec_keep_workspaces else None,
+    )
+    if role.backend == "copilot_exec" and model.copilot_exec_home:
+        settings = replace(settings, login=Path(model.copilot_exec_home).expanduser())
+    if role.backend == "codex_exec" and model.codex_exec_profile:
+        settings = replace(settings, login=home)
+    return settings
+
+
+def banner_row(settings: AgentSettings) -> dict[str, Any]:
+    """The role as the banner and `config.yaml` show it."""
+    auth = "exec_api_key" if settings.endpoint else "api_key" if settings.api_key else "login of the program"
+    effort = settings.cli.identity()
+    return {
+        "role": "target",
+        "backend": settings.backend,
+        "model": settings.model,
+        "endpoint": settings.account,
+        "auth": auth,
+        "reasoning_effort": str(effort.get("reasoning_effort") or effort.get("effort") or ""),
+    }
+
+
+def check_target(config: Config) -> list[str]:
+    """Notices about a target that is an agent. Raises `ConfigError` for settings that an agent cannot honour."""
+    role = role_settings(config.model, "target")
+    if config.model.target_agent == "tool_loop" and not is_agent(role):
+        _refuse(config, "the tool loop")
+        return ["the tool loop runs the target's commands on this machine, as you, without a sandbox"]
+    if not is_agent(role):
+        return []
+    if config.model.target_agent == "tool_loop":
+        raise ConfigError(f"model.target_agent=tool_loop: {role.backend} is an agent already", hint="leave it at chat")
+    _refuse(config, role.backend)
+    return list(_without_effect(config, role))
+
+
+def _refuse(config: Config, who: str) -> None:
+    if config.env.max_turns > 1:
+        raise ConfigError(
+            f"env.max_turns={config.env.max_turns}: {who} solves an item in one go",
+            hint="set env.max_turns=1; the agent's own turns are not limited by it",
+        )
+
+
+def _without_effect(config: Config, role: RoleSettings) -> Iterator[str]:
+    if config.env.temperature is not None:
+        yield f"env.temperature has no effect on {role.backend}: the agent sets its own"
+    default = type(config.env).model_fields["max_completion_tokens"].default
+    if config.env.max_completion_tokens != default:
+        yield f"env.max_completion_tokens has no effect on {role.backend}: the agent sets its own"
+
+
+def with_tools(config: Config, chat: ChatModel, journal: Journal, environ: Mapping[str, str]) -> ToolLoopAgent | None:
+    """The tool loop around a chat target where the configuration asks for it, else None."""
+    model = config.model
+    if model.target_agent != "tool_loop" or model.target_backend in AGENTS:
+        return None
+    settings = ToolLoopSettings(
+        environ=environ,
+        delivery=model.exec_skill_delivery,
+        max_turns=model.tool_loop_max_turns,
+        command_seconds=model.tool_loop_command_seconds,
+    )
+    return ToolLoopAgent(chat, settings, journal=journal)
+
+
+def reading_notices(journal: Journal) -> list[str]:
+    """What has to be said when no rollout of a run shows that the agent read the skill; nothing otherwise."""
+    seen = [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
+    return [NEVER_READ] if seen and not any(seen) else []
+
+
+async def ask_once(settings: AgentSettings) -> str:
+    """One small question to the program, outside every run; its version. Raises what a run would raise."""
+    with tempfile.TemporaryDirectory(prefix="skillopt-doctor-") as folder:
+        journal = Journal.open(Path(folder) / "journal.sqlite3")
+        agent = ExecAgent(
+            replace(settings, attempts=1),
+            journal=journal,
+            meter=Budget(limits=Limits(), used=Spend(), earlier_s=0.0, emit=Events()),
+            pool=LimiterPool(),
+            prices=load_prices(),
+        )
+        try:
+            await agent.probe()
+            return agent.version
+        finally:
+            await agent.aclose()
+            await journal.aclose()
+
+
+def caller_environment() -> dict[str, str]:
+    """The environment of this process, read once by whoever assembles a run."""
+    return dict(os.environ)
+
+
+def _codex(model: ModelSection, role: RoleSettings) -> Cli:
+    _program_only("codex_exec", model.codex_exec_use_sdk)
+    options = CodexOptions(
+        sandbox=model.codex_exec_sandbox or "workspace-write",
+        profile=model.codex_exec_profile,
+        reasoning_effort=role.reasoning_effort,
+        network_access=bool(model.codex_exec_network_access),
+        web_search=bool(model.codex_exec_web_search),
+        approval_policy=model.codex_exec_approval_policy or "never",
+    )
+    if options.profile:
+        return Codex(options, login_files=(*Codex().login_files, ".codex/config.toml"))
+    return Codex(options)
+
+
+def _claude_code(model: ModelSection, role: RoleSettings) -> Cli:
+    _program_only("claude_code_exec", model.claude_code_exec_use_sdk)
+    thinking = model.claude_code_exec_max_thinking_tokens
+    return ClaudeCode(ClaudeCodeOptions(effort=role.reasoning_effort, max_thinking_tokens=thinking))
+
+
+def _copilot(model: ModelSection, role: RoleSettings) -> Cli:
+    del role
+    return Copilot(CopilotOptions(allow_all_tools=bool(model.copilot_exec_allow_all_tools)))
+
+
+def _program_only(backend: str, route: str | None) -> None:
+    if route == "sdk":
+        raise ConfigError(f"model.{backend}_use_sdk=sdk: only the program is driven here", hint="set auto or cli")
+
+
+_BUILDERS: Mapping[str, Callable[[ModelSection, RoleSettings], Cli]] = {
+    "codex_exec": _codex,
+    "claude_code_exec": _claude_code,
+    "copilot_exec": _copilot,
+    "opencode_exec": lambda model, role: Opencode(),
+    "qwen_exec": lambda model, role: Qwen(),
+    "gemini_exec": lambda model, role: Gemini(),
+    "pi_exec": lambda model, role: Pi(),
+}

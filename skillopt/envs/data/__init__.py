@@ -1,0 +1,1 @@
+"""Items from files: reading, splitting, and the demo's own."""

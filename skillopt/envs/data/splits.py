@@ -1,0 +1,245 @@
+"""Train, selection and test: read from a prepared directory, or cut from one file by a ratio.
+
+`split_dir` reads `{train,val,test}/` (aliases of `core.item.SPLIT_ALIASES`), the first item file of each. `ratio`
+shuffles with `Random(split_seed)` and cuts by largest remainder; with `split_output_dir` set, the result is written
+there as a split directory. Refused: an empty split, an id that stands twice, an item whose own `split` field
+disagrees with its place. Reported in `Splits.manifest["warnings"]`: equal text under two ids over splits, splits of
+one item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.item import SPLIT_ALIASES, SPLITS, Item
+from skillopt.core.streams import numbered, shuffled
+from skillopt.envs.base import EnvConfig, Splits
+from skillopt.envs.data.loading import ITEM_SUFFIXES, Row, item_files, read_rows, the_items_file
+from skillopt.store.atomic import write_json
+
+FOLDERS = {"train": "train", "selection": "val", "test": "test"}
+_MARKS = {**SPLIT_ALIASES, "validation": "selection", "valid": "selection", "dev": "selection"}
+
+ToItem = Callable[[Row], Item]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an environment adds to the shared loader.
+
+    `to_item` checks a row's fields and builds the item; `text` is what two items share when they are the same task;
+    `materialise` is the command that writes the split directory, named when it is absent.
+    """
+
+    to_item: ToItem
+    text: Callable[[Item], str]
+    materialise: str = ""
+
+
+def load_splits(config: EnvConfig, source: Source) -> Splits:
+    """Items of all three splits, checked. Raises `DataError` or `ConfigError`; sends nothing to any model."""
+    if config.split_mode == "split_dir":
+        placed = _from_directory(config, source)
+        manifest: dict[str, Any] = {}
+    elif config.split_mode == "ratio":
+        placed, manifest = _from_ratio(config, source)
+    else:
+        raise ConfigError(f"env.split_mode={config.split_mode!r} is unknown", hint="use split_dir or ratio")
+    _check_unique(placed)
+    warnings = [*_near_duplicates(placed, source.text), *_too_small(placed)]
+    if warnings:
+        manifest["warnings"] = warnings
+    items = {split: tuple(item for item, _ in placed[split]) for split in SPLITS}
+    if config.split_mode == "ratio" and config.split_output_dir:
+        write_generated(Path(config.split_output_dir) / generated_name(config), items, manifest)
+    cut = {split: entries[: config.limit] if config.limit > 0 else entries for split, entries in items.items()}
+    return Splits(cut["train"], cut["selection"], cut["test"], train_total=len(items["train"]), manifest=manifest)
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+def parse_ratio(text: str) -> tuple[int, int, int]:
+    """`2:1:7` as three positive whole numbers. Raises `ConfigError`."""
+    parts = text.replace("-", ":").split(":")
+    if len(parts) != 3 or not all(p.strip().isascii() and p.strip().isdigit() and int(p) > 0 for p in parts):
+        raise ConfigError(
+            f"env.split_ratio={text!r} is not train:val:test", hint="three positive whole numbers, for example 2:1:7"
+        )
+    train, val, test = (int(p) for p in parts)
+    return train, val, test
+
+
+def split_sizes(n: int, ratio: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Largest-remainder rounding: floor each share, then one more to the largest fractions, ties to the larger
+    weight."""
+    total = sum(ratio)
+    sizes = [n * weight // total for weight in ratio]
+    order = sorted(range(3), key=lambda i: (-(n * ratio[i] % total), -ratio[i], i))
+    for i in order[: n - sum(sizes)]:
+        sizes[i] += 1
+    return sizes[0], sizes[1], sizes[2]
+
+
+def items_needed(ratio: tuple[int, int, int]) -> int:
+    """The smallest number of items from which this ratio leaves no split empty, however many more there are."""
+    n = sum(ratio)
+    while n > 3 and min(split_sizes(n - 1, ratio)) > 0:
+        n -= 1
+    return n
+
+
+def generated_name(config: EnvConfig) -> str:
+    """Directory name of a generated split, for example `searchqa_2-1-7_seed42`."""
+    ratio = "-".join(str(part) for part in parse_ratio(config.split_ratio))
+    return f"{config.name}_{ratio}_seed{config.split_seed}"
+
+
+def write_generated(directory: Path, items: Mapping[str, Sequence[Item]], manifest: Mapping[str, Any]) -> None:
+    """Write a split directory that `split_dir` mode reads back. Equal input gives equal bytes; the manifest comes
+    last."""
+    for split in SPLITS:
+        rows = [dict(i.data) if "id" in i.data else {"id": i.id, **i.data} for i in items[split]]
+        write_json(directory / FOLDERS[split] / "items.json", rows)
+    write_json(directory / "split_manifest.json", dict(manifest))
+
+
+# --- the two modes ---------------------------------------------------------------------------------------------------
+
+Placed = dict[str, list[tuple[Item, str]]]
+
+
+def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, Any]]:
+    if not config.data_path.strip():
+        raise ConfigError(
+            "env.data_path is blank, and env.split_mode=ratio cuts its splits from that file",
+            hint="set env.data_path, or env.split_mode=split_dir with env.split_dir",
+        )
+    path = Path(config.data_path)
+    if not path.exists():
+        raise DataError(f"{path}: env.data_path does not exist", hint=_command(source))
+    rows = read_rows(the_items_file(path) if path.is_dir() else path)
+    _refuse_marked(path, rows)
+    ratio = parse_ratio(config.split_ratio)
+    placed_rows = shuffled([(source.to_item(row), row.where) for row in rows], numbered(config.split_seed))
+    sizes = split_sizes(len(rows), ratio)
+    if min(sizes) == 0:
+        empty = " and ".join(split for split, size in zip(SPLITS, sizes, strict=True) if size == 0)
+        raise DataError(
+            f"{path}: {len(rows)} items cut {config.split_ratio} leave {empty} empty",
+            hint=f"this ratio needs at least {items_needed(ratio)} items; add items or change env.split_ratio",
+        )
+    train, val = sizes[0], sizes[0] + sizes[1]
+    placed = {"train": placed_rows[:train], "selection": placed_rows[train:val], "test": placed_rows[val:]}
+    manifest: dict[str, Any] = {
+        "source": config.data_path,
+        "mode": "ratio",
+        "ratio": ":".join(map(str, ratio)),
+        "seed": config.split_seed,
+        "counts": {FOLDERS[split]: len(placed[split]) for split in SPLITS},
+    }
+    return placed, manifest
+
+
+def _from_directory(config: EnvConfig, source: Source) -> Placed:
+    if not config.split_dir.strip():
+        raise ConfigError("env.split_dir is blank, and env.split_mode=split_dir reads it", hint=_command(source))
+    root = Path(config.split_dir)
+    if not root.is_dir():
+        raise DataError(f"{root}: env.split_dir does not exist", hint=_command(source))
+    placed: Placed = {}
+    for split in SPLITS:
+        file = _split_file(root, split, source)
+        rows = read_rows(file)
+        if not rows:
+            raise DataError(f"{file}: the {split} split is empty", hint="each split needs at least one item")
+        for row in rows:
+            mark = _mark(row)
+            if mark and mark != split:
+                raise row.fault(
+                    f"stands in the {split} split but its own field says split={row.data['split']!r}",
+                    hint="move the item or correct the field",
+                )
+        placed[split] = [(source.to_item(row), row.where) for row in rows]
+    return placed
+
+
+def _split_file(root: Path, split: str, source: Source) -> Path:
+    names = [name for name, canonical in SPLIT_ALIASES.items() if canonical == split]
+    present = [root / name for name in names if (root / name).is_dir()]
+    if len(present) > 1:
+        raise DataError(
+            f"{root}: has {present[0].name}/ and {present[1].name}/, two names of the {split} split", hint="keep one"
+        )
+    if not present:
+        raise DataError(f"{root}: has no {FOLDERS[split]}/ folder", hint=_command(source))
+    files = item_files(present[0])
+    if not files:
+        raise DataError(f"{present[0]}: holds no item file ({', '.join(ITEM_SUFFIXES)})", hint=_command(source))
+    named = [file for file in files if file.stem == "items"]
+    if len(named or files) > 1:
+        names = ", ".join(file.name for file in (named or files)[:4])
+        raise DataError(f"{present[0]}: holds {len(named or files)} item files ({names})", hint="keep one of them")
+    return (named or files)[0]
+
+
+def _command(source: Source) -> str:
+    return f"run: {source.materialise}" if source.materialise else "check the path, relative to the working directory"
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+def _mark(row: Row) -> str | None:
+    value = row.data.get("split")
+    return _MARKS.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def _refuse_marked(path: Path, rows: Sequence[Row]) -> None:
+    """A ratio must not deal out items that say where they belong: test is never a fallback for train."""
+    marks = {_mark(row) for row in rows}
+    if rows and marks == {"test"}:
+        raise DataError(f"{path}: all {len(rows)} items are marked split=test", hint="add train and val items")
+    for row in rows:
+        if _mark(row) not in (None, "train"):
+            raise row.fault(
+                f"is marked split={row.data['split']!r}, but env.split_mode=ratio would deal it out at random",
+                hint="store the items as a split directory, or remove the field 'split'",
+            )
+
+
+def _check_unique(placed: Placed) -> None:
+    seen: dict[str, tuple[str, str]] = {}
+    for split in SPLITS:
+        for item, where in placed[split]:
+            if item.id in seen:
+                other_split, other = seen[item.id]
+                raise DataError(
+                    f"item id {item.id!r} stands twice: {other} ({other_split}) and {where} ({split})",
+                    hint="ids must be unique over all splits",
+                )
+            seen[item.id] = (split, where)
+
+
+def _near_duplicates(placed: Placed, text: Callable[[Item], str]) -> list[str]:
+    seen: dict[str, tuple[str, str]] = {}
+    warnings: list[str] = []
+    for split in SPLITS:
+        for item, _ in placed[split]:
+            key = " ".join("".join(c if c.isalnum() else " " for c in text(item).casefold()).split())
+            first = seen.setdefault(key, (split, item.id))
+            if first[0] != split:
+                warnings.append(f"same text in two splits: {first[1]!r} ({first[0]}) and {item.id!r} ({split})")
+    return warnings
+
+
+def _too_small(placed: Placed) -> list[str]:
+    return [
+        f"the {split} split has one item: no gain on it can be told from chance"
+        for split in ("selection", "test")
+        if len(placed[split]) == 1
+    ]

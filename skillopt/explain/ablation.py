@@ -1,0 +1,218 @@
+"""An ablation as it runs: the full skill and the skill without each edit, measured on one split, results on disk.
+
+It is no part of the training run: it has its own directory (`<run>/ablation`), journal, budget and bill, and only reads
+the run's journal, whose answers are free. Results are written atomically after every text, so a stop leaves what was
+measured. Test items are measured when the test split is asked for, and at no other time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillopt.core.errors import DataError, StopRun
+from skillopt.core.item import Item
+from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
+from skillopt.engine.measure import measure
+from skillopt.engine.run.bill import write_logs
+from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.step_record import cost_of
+from skillopt.engine.summary import split_summary
+from skillopt.explain.edit_worth import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
+from skillopt.explain.provenance import Traced
+from skillopt.optimizer.context import Tally
+
+FOLDER = "ablation"
+PRUNED = "pruned_skill.md"
+RESULT = "ablation.json"
+WITHOUT = "without"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for. `threshold` is the largest estimate of an edit that may be pruned, `margin` the loss that the
+    pruned skill as a whole must be shown not to have; both are differences of the gate's metric."""
+
+    split: str = "selection"
+    prune: bool = False
+    threshold: float = 0.0
+    margin: float = 0.05
+
+
+@dataclass
+class Ablation:
+    """The result, filled as it is measured. `stopped` says why it ended early; `stop` is that error."""
+
+    skill: Skill
+    wish: Wish
+    rows: list[tuple[Part, Effect | None]]
+    full: dict[str, Any] = field(default_factory=dict[str, Any])
+    pruned: dict[str, Any] | None = None
+    stop: StopRun | None = None
+    tally: Tally = field(default_factory=Tally)
+
+    def to_json(self) -> dict[str, Any]:
+        """`ablation.json`. No clock value is in it."""
+        return {
+            "skill_hash": self.skill.hash,
+            "split": self.wish.split,
+            "threshold": self.wish.threshold,
+            "margin": self.wish.margin,
+            "full": self.full,
+            "edits": [self._row(part, effect) for part, effect in self.rows],
+            "pruned": self.pruned,
+            "stopped": str(self.stop) if self.stop else None,
+            "tokens": self.tally.stages,
+        }
+
+    def _row(self, part: Part, effect: Effect | None) -> dict[str, Any]:
+        return {
+            "origin": part.cause.name,
+            "label": part.cause.label,
+            "lines": list(part.lines),
+            "without_hash": part.without.hash,
+            "saved": part.saved(self.skill),
+            "pays_nothing": effect.pays_nothing(self.wish.threshold) if effect else None,
+            **(effect.to_json() if effect else {"worth": None, "verdict": "not measured"}),
+        }
+
+
+def split_items(session: Session, split: str) -> tuple[Item, ...]:
+    """The items in use of a canonical split. Raises `DataError` when there is none."""
+    items = {"selection": session.selection, "test": session.test}.get(split, session.splits.named(split))
+    if not items:
+        raise DataError(f"the {split} split has no item", hint="ask for another with --split")
+    return items
+
+
+async def ablate(session: Session, traced: Traced, wish: Wish) -> Ablation:
+    """Measure everything that was wished. A stop (budget, dead endpoint) is in the result, with what was measured."""
+    skill = traced.version.skill
+    found = parts(traced)
+    result = Ablation(skill, wish, [(part, None) for part in found])
+    await asyncio.to_thread(_clear, session, result)
+    try:
+        full = await _measured(session, result, skill, 1 + len(found), 0)
+        result.full = split_summary(full)
+        await _write(session, result)
+        session.emit("notice", text=f"full skill measured; {len(found)} texts to go")
+        for n, part in enumerate(found):
+            ablated = await _measured(session, result, part.without, 1 + len(found), n + 1)
+            effect = compare(full, ablated, session.metric.value)
+            result.rows[n] = (part, effect)
+            await _write(session, result)
+            session.emit("notice", text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}")
+        if wish.prune:
+            result.pruned = await _prune(session, traced, result)
+    except StopRun as error:
+        result.stop = error
+    await _write(session, result)
+    await asyncio.to_thread(write_logs, session)
+    return result
+
+
+async def _measured(
+    session: Session, result: Ablation, skill: Skill, of: int, n: int, *, first: int = 0
+) -> list[Rollout]:
+    items, repeats = split_items(session, result.wish.split), session.config.evaluation.repeats
+    session.emit("stage.start", stage="eval", step=None, split=f"{result.wish.split}, text {n + 1} of {of}",
+                 total=len(items) * repeats)  # fmt: skip
+    with session.timings.measure(None, FOLDER):
+        rollouts = await measure(session, skill, items, stage="eval", repeats=repeats, first=first)
+    count_rollouts(result.tally, "eval", rollouts)
+    return rollouts
+
+
+async def _prune(session: Session, traced: Traced, result: Ablation) -> dict[str, Any]:
+    """Leave out together what pays nothing alone, and measure that text and the full one on fresh draws.
+
+    It is written only when "worse by the margin" is refuted for it as a whole: edits that pay nothing alone may do so
+    together, and the ones that were chosen were lucky to be chosen.
+    """
+    wish, value = result.wish, session.metric.value
+    names = [part.cause.name for part, effect in result.rows if _prunable(session, effect, wish)]
+    body: dict[str, Any] = {"left_out": names, "accepted": False, "skill_hash": None}
+    text = traced.without(names).version.skill
+    if not names or text == result.skill or text.is_blank:
+        nothing = f"no measured edit has an estimate of {wish.threshold:g} or less"
+        why = nothing if not names else "nothing would be left of the skill"
+        return {**body, "reason": why}
+    first = 0 if session.config.env.temperature == 0 else session.config.evaluation.repeats
+    full = await _measured(session, result, result.skill, 2, 0, first=first)
+    pruned = await _measured(session, result, text, 2, 1, first=first)
+    effect = compare(pruned, full, value)
+    p = worse_p(full, pruned, value, margin=wish.margin)
+    enough = _covered(session, effect)
+    accepted = enough and p <= ALPHA
+    await asyncio.to_thread(_keep, session, text if accepted else None)
+    return {
+        **body,
+        "accepted": accepted,
+        "reason": _reason(p, wish.margin, effect.n, enough=enough),
+        "skill_hash": text.hash,
+        "saved": Part(traced.causes[names[0]], (), text).saved(result.skill),
+        "difference": effect.to_json(),
+        "p_worse": p,
+        "full": split_summary(full),
+        "pruned": split_summary(pruned),
+    }
+
+
+def _prunable(session: Session, effect: Effect | None, wish: Wish) -> bool:
+    return effect is not None and _covered(session, effect) and effect.pays_nothing(wish.threshold)
+
+
+def _covered(session: Session, effect: Effect) -> bool:
+    """Too many missing outcomes prove nothing of either text."""
+    return effect.n >= session.config.evaluation.coverage_floor * effect.total
+
+
+def _reason(p: float, margin: float, n: int, *, enough: bool) -> str:
+    if not enough:
+        return "too many outcomes are missing to compare the two"
+    if p <= ALPHA:
+        return f"not worse by {margin:g} (p = {p:.4f} on {n} items)"
+    needed = items_to_show(margin)
+    more = f"; {needed} items without a difference would show it" if needed is not None and needed > n else ""
+    return f"not shown to be within {margin:g} of the full skill (p = {p:.4f} on {n} items){more}"
+
+
+def _keep(session: Session, text: Skill | None) -> None:
+    """Write the pruned skill, or take away the one of an earlier ablation that no longer holds."""
+    if text is not None:
+        session.run_dir.write(PRUNED, text.text)
+    else:
+        (session.run_dir.root / PRUNED).unlink(missing_ok=True)
+
+
+def _clear(session: Session, result: Ablation) -> None:
+    """Take away what an ablation of another text, or on another split, has left here."""
+    root = session.run_dir.root
+    try:
+        before = json.loads((root / RESULT).read_bytes())
+    except (OSError, ValueError):
+        return
+    if (before.get("skill_hash"), before.get("split")) != (result.skill.hash, result.wish.split):
+        for path in (root / PRUNED, *sorted((root / WITHOUT).glob("*.md"))):
+            path.unlink(missing_ok=True)
+
+
+async def _write(session: Session, result: Ablation) -> None:
+    body = {**result.to_json(), "cost": cost_of(session, result.tally.stages)}
+    await asyncio.to_thread(_write_views, session, result.rows, body)
+
+
+def _write_views(session: Session, rows: Sequence[tuple[Part, Effect | None]], body: Mapping[str, Any]) -> None:
+    for part, _ in rows:
+        session.run_dir.write(f"{WITHOUT}/{part.cause.name.replace('/', '-')}.md", part.without.text)
+    session.run_dir.write(RESULT, body)
+
+
+def place_of(run: Path) -> Path:
+    """The directory of a run's ablation."""
+    return run / FOLDER

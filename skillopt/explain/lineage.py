@@ -1,0 +1,269 @@
+"""The chain of accepted texts of a run, each made from the one before it, with every line followed through.
+
+A step's edits are applied again, one by one, by the editor that applied them first. What that does not explain (a
+rewrite, the owner of a region, views of another program) is attributed by comparing the texts: to the edit whose
+content holds the line, else to the owner of the place where it stands. So no line is left without an origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from skillopt.core.edit import Edit, Patch
+from skillopt.core.editor import apply_patch
+from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
+from skillopt.core.regions import region_text, with_slow_update
+from skillopt.core.skill import SLOW_UPDATE, Skill
+from skillopt.explain.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
+from skillopt.explain.evidence import Gate, gate_of
+from skillopt.records.reading import Numbered, RunViews, applied_edits, as_mapping, edits_in
+
+
+@dataclass(frozen=True)
+class Version:
+    """One text of a run and the lines it consists of. `name` is the origin that the run's records give it."""
+
+    name: str
+    skill: Skill
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A gate that accepted a text, some of whose lines earlier gates had let through as a draft."""
+
+    label: str
+    gate: Gate
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"by": self.label, "gate": dict(self.gate)}
+
+
+@dataclass
+class Lineage:
+    """Grows by one change after the other; `versions` holds the texts, `hunks` what each cause did."""
+
+    views: RunViews
+    versions: list[Version] = field(default_factory=list[Version])
+    causes: dict[str, Cause] = field(default_factory=dict[str, Cause])
+    hunks: dict[str, list[Hunk]] = field(default_factory=dict[str, "list[Hunk]"])
+    proofs: dict[str, Proof] = field(default_factory=dict[str, "Proof"])
+    """The later gate that proved what was kept as a draft, by cause."""
+    ids: Iterator[int] = field(default_factory=count)
+    _drafts: list[str] = field(default_factory=list[str])
+    _judged_causes: int = 0
+
+    @property
+    def last(self) -> Version:
+        """The text that the next change starts from."""
+        return self.versions[-1]
+
+    def begin(self) -> None:
+        """The initial skill."""
+        self.causes[INITIAL.name] = INITIAL
+        skill = self.views.initial
+        self.versions.append(Version("initial_skill", skill, first_lines(skill.text, INITIAL.name, self.ids)))
+
+    def branch(self, version: Version) -> Lineage:
+        """A lineage of its own that starts from `version`: for candidates that were not kept."""
+        hunks = {name: list(hunks) for name, hunks in self.hunks.items()}
+        return Lineage(self.views, [version], dict(self.causes), hunks, dict(self.proofs), self.ids)
+
+    def step(self, record: Mapping[str, Any], candidate: Skill) -> None:
+        """The candidate of a step, made from the last text."""
+        number = int(record["step"])
+        name, base = f"step_{number:04d}", self.views.step_dir(number)
+        edits = applied_edits(self.views.rows(f"{base}/edit_apply_report.json"), self.views.proposed_edits(number))
+        causes = [edit_cause(self.views, record, n, edit) for n, edit in edits]
+        if self._replay(name, edits, causes, candidate):
+            self.rest(name, record, candidate)
+        else:
+            self.rest(name, record, candidate, list(zip([e for _, e in edits], causes, strict=True)))
+        self._judged(f"step {number}", record)
+
+    def notes(self, record: Mapping[str, Any]) -> None:
+        """The appendix notes of a step, which were measured on a text of their own."""
+        number, result = int(record["step"]), as_mapping(record.get("appendix"))
+        candidate = self._kept(result, f"{self.views.step_dir(number)}/appendix_candidate_skill.md")
+        if candidate is not None:
+            self._whole(step_cause(self.views, record, "appendix_note"), candidate)
+            self._judged(f"the notes of step {number}", result)
+
+    def epoch_end(self, epoch: int) -> None:
+        """Slow update and meta reflection of an epoch, where their views say that they changed the current skill."""
+        place = f"slow_update/epoch_{epoch:02d}"
+        result = self.views.mapping(f"{place}/slow_result.json")
+        candidate = self._kept(result, f"{place}/candidate_skill.md")
+        if result.get("action") == "inject_placeholder" and region_text(self.last.skill, SLOW_UPDATE) is None:
+            candidate = with_slow_update(self.last.skill, "")
+        if candidate is not None:
+            self._whole(slow_update_cause(self.views, epoch), candidate)
+            self._judged(f"the slow update of epoch {epoch}", result)
+        place = f"meta_reflect/epoch_{epoch:02d}"
+        result = self.views.mapping(f"{place}/meta_result.json")
+        candidate = self._kept(result, f"{place}/meta_candidate.md")
+        if candidate is not None:
+            patch = self.views.mapping(f"{place}/meta_patch.json")
+            edits = applied_edits(self.views.rows(f"{place}/meta_edit_apply_report.json"), edits_in(patch))
+            causes = [meta_reflect_cause(self.views, epoch, n, edit) for n, edit in edits]
+            whole = meta_reflect_cause(self.views, epoch)
+            if not self._replay(whole.name, edits, causes, candidate) or self.last.skill != candidate:
+                self._whole(whole, candidate)
+            self._judged(f"the meta reflection of epoch {epoch}", result)
+
+    def end(self) -> None:
+        """The last look of a finished run at a draft that nothing had proven."""
+        self._judged("the last look of the run", as_mapping(self.views.mapping("summary.json").get("last_look")))
+
+    def after(self, record: Mapping[str, Any], text: Skill) -> None:
+        """The current skill after a step. A draft may have been given up, or have lost edits again (`engine.prune`):
+        what they had replaced comes back with the origin it had."""
+        name = f"end of step {record['step']}"
+        back = next((version for version in reversed(self.versions) if version.skill == text), None)
+        if back is None:
+            present = {line.id for line in self.last.lines}
+            removed = [line for hunks in self.hunks.values() for hunk in hunks for line in hunk.removed]
+            gone = {line.id: line for line in removed if line.id not in present}
+            self.rest(name, record, text, gone=list(gone.values())[::-1])
+        elif back.skill != self.last.skill:
+            self.versions.append(Version(name, text, back.lines))
+            self._drafts.clear()
+
+    def rest(
+        self,
+        name: str,
+        record: Mapping[str, Any],
+        text: Skill,
+        edits: Sequence[tuple[Edit, Cause]] = (),
+        *,
+        gone: Sequence[Line] = (),
+    ) -> None:
+        """Whatever else makes the last text into `text`: a line belongs to the edit whose content holds it, else to the
+        owner of the place where it stands."""
+        if text == self.last.skill:
+            return
+        places = list(_places(text, rewritten=self._rewritten(record)))
+        owners: dict[Kind, Cause] = {}
+
+        def origin(at: int, line: str) -> str:
+            cause = _owner(line, edits)
+            if cause is None:
+                cause = owners.get(places[at]) or self._cause_of(places[at], record)
+                owners[places[at]] = cause
+            self.causes.setdefault(cause.name, cause)
+            return cause.name
+
+        self._advance(name, text, origin, gone)
+
+    def _judged(self, label: str, result: Mapping[str, Any]) -> None:
+        """Remember what a gate said of the causes since the last one: they are drafts, or it proves them and all drafts
+        before."""
+        fresh = list(self.causes)[self._judged_causes :]
+        self._judged_causes = len(self.causes)
+        if proven(result):
+            proof = Proof(label, gate_of(result) or {})
+            self.proofs.update(dict.fromkeys(self._drafts, proof))
+            self._drafts.clear()
+        elif kept(result):
+            self._drafts += fresh
+
+    def _cause_of(self, kind: Kind, record: Mapping[str, Any]) -> Cause:
+        if kind == "slow_update":
+            return slow_update_cause(self.views, int(record.get("epoch") or 0))
+        return step_cause(self.views, record, kind)
+
+    def _kept(self, result: Mapping[str, Any], name: str) -> Skill | None:
+        candidate = self.views.skill(name) if kept(result) else None
+        return None if candidate == self.last.skill else candidate
+
+    def _rewritten(self, record: Mapping[str, Any]) -> bool:
+        base = self.views.root / self.views.step_dir(int(record["step"]))
+        return any((base / name).is_file() for name in ("rewrite_result.json", "full_rewrite_result.json"))
+
+    def _replay(self, name: str, edits: Sequence[Numbered], causes: Sequence[Cause], candidate: Skill) -> bool:
+        """Apply the edits one by one. False, and nothing done, when that does not give the candidate's body."""
+        skill, lines = self.last.skill, self.last.lines
+        gone: list[Line] = []
+        made: list[tuple[Cause, tuple[Hunk, ...]]] = []
+        for (_, edit), cause in zip(edits, causes, strict=True):
+            changed, report = apply_patch(skill, Patch((edit,)), insert_after_fallback="append")
+            if not report.statuses[0].applied:
+                return False
+            skill = changed
+            lines, hunks = carry(lines, skill.text, _always(cause.name), self.ids, gone=gone)
+            gone += [line for hunk in hunks for line in hunk.removed]
+            made.append((cause, hunks))
+        if not edits or _body(skill) != _body(candidate):
+            return False
+        for cause, hunks in made:
+            self.causes[cause.name] = cause
+            self.hunks.setdefault(cause.name, []).extend(hunks)
+        self.versions.append(Version(name, skill, lines))
+        return True
+
+    def _whole(self, cause: Cause, text: Skill) -> None:
+        """One more text, all of whose changes have one cause."""
+        self.causes[cause.name] = cause
+        self._advance(cause.name, text, _always(cause.name))
+
+    def _advance(self, name: str, text: Skill, origin: OriginOf, gone: Sequence[Line] = ()) -> None:
+        """One more text. A version of the same name (edits, then notes of one step) is replaced by it."""
+        known = {line.id for line in (*self.last.lines, *gone)}
+        lines, hunks = carry(self.last.lines, text.text, origin, self.ids, gone=gone)
+        owners = {line.id: line.origin for line in lines if line.id not in known}
+        for hunk in hunks:
+            for owner in dict.fromkeys(owners[i] for i in hunk.added if i in owners):
+                self.hunks.setdefault(owner, []).append(hunk)
+        if self.last.name == name:
+            self.versions.pop()
+        self.versions.append(Version(name, text, lines))
+
+
+def kept(result: Mapping[str, Any]) -> bool:
+    """Whether a gate made its candidate the current skill: proven, or as a draft (`engine.paired`)."""
+    return proven(result) or bool(result.get("kept_as_draft"))
+
+
+def proven(result: Mapping[str, Any]) -> bool:
+    """Whether a gate accepted its candidate."""
+    return result.get("action") in ("accept", "accept_new_best", "force_accept")
+
+
+def _always(name: str) -> OriginOf:
+    return lambda _at, _line: name
+
+
+def _body(skill: Skill) -> str:
+    """The text without its regions, which change by their owners' hand only."""
+    text = skill.text
+    for span in reversed(skill.regions):
+        text = text[: span.start] + text[span.end :]
+    return text.rstrip()
+
+
+def _owner(line: str, edits: Sequence[tuple[Edit, Cause]]) -> Cause | None:
+    """The edit whose content has this line, whole or as a part."""
+    words = line.strip()
+    if not words:
+        return None
+    for edit, cause in edits:
+        if words in [content.strip() for content in lines_of(edit.content or "")]:
+            return cause
+    return next((cause for edit, cause in edits if (c := (edit.content or "").strip()) and c in words), None)
+
+
+def _places(text: Skill, *, rewritten: bool) -> Iterator[Kind]:
+    """For each line, who may change the place where it stands."""
+    regions = [(span, text.text.startswith(SLOW_UPDATE, span.start)) for span in text.regions]
+    at = 0
+    for line in lines_of(text.text):
+        slow = next((slow for span, slow in regions if span.start <= at < span.end), None)
+        at += len(line) + 1
+        if slow is None:
+            yield "rewrite" if rewritten else "unrecorded"
+        else:
+            yield "slow_update" if slow else "appendix_note"

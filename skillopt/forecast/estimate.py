@@ -1,0 +1,169 @@
+"""What one call takes: tokens and seconds by stage, from real prompts, or from what earlier calls of the run used.
+
+Where nothing was observed the figures are ranges wide enough for the usual providers; they are forecasts, and the plan
+labels them so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from skillopt.config import Config
+from skillopt.config.backends import AGENTS
+from skillopt.core.regions import without_empty_regions
+from skillopt.core.skill import Skill
+from skillopt.envs.base import Env, Splits
+from skillopt.forecast.workload import Range, StageCalls, Workload
+from skillopt.model.tokens import expected
+from skillopt.optimizer.modes import update_mode
+
+_SAMPLE = 5
+_PROMPT_FRAME = {
+    "analyst": 1_000,
+    "merge": 1_200,
+    "ranking": 800,
+    "lr_autonomous": 800,
+    "rewrite": 1_200,
+    "slow_update": 1_000,
+    "meta_skill": 900,
+    "meta_reflect": 1_200,
+    "deep_probe": 700,
+    "appendix_consolidate": 500,
+}
+_REPLY = {
+    "analyst": Range(100, 1_500),
+    "merge": Range(150, 2_000),
+    "ranking": Range(30, 300),
+    "lr_autonomous": Range(60, 400),
+    "rewrite": Range(100, 500),
+    "slow_update": Range(80, 900),
+    "meta_skill": Range(80, 900),
+    "meta_reflect": Range(100, 1_500),
+    "deep_probe": Range(60, 300),
+    "appendix_consolidate": Range(100, 900),
+}
+_COMPARING = ("slow_update", "meta_skill")
+"""Stages that are shown two skills, and two attempts at each item."""
+_ANSWER = Range(10, 400)
+_AGENT_PROMPT, _AGENT_REPLY = Range(4_000, 150_000), Range(30, 6_000)
+"""One run of an agent CLI, all its calls: its own instructions go out with each (10 to 25 thousand tokens)."""
+_EDIT_TOKENS = 60
+_GROWTH_CAP = 2_000
+_OBSERVED_SPREAD = Range(0.8, 1.25)
+# Seconds of one call where nothing was observed: (fixed, per prompt token, per completion token), fast and slow.
+_SPEED = {
+    "local": ((0.2, 1 / 400, 1 / 20), (0.5, 1 / 30, 1 / 9)),
+    "scripted": ((0.0, 0.0, 0.0), (0.001, 0.0, 0.0)),
+    "agent": ((2.0, 0.0, 1 / 150), (20.0, 1 / 5_000, 1 / 30)),
+    "": ((0.3, 0.0, 1 / 150), (2.0, 1 / 5_000, 1 / 30)),
+}
+
+
+class LedgerLine(Protocol):
+    """What the plan reads of a journal's ledger."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def stage(self) -> str: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def completion_tokens(self) -> int: ...
+    @property
+    def unknown_usage(self) -> int: ...
+    @property
+    def elapsed_s(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class PerCall:
+    """One call of a stage on average. `seconds` is None when no clock was read."""
+
+    prompt_tokens: float
+    completion_tokens: float
+    seconds: float | None
+
+
+def observed_calls(ledger: Iterable[LedgerLine]) -> dict[tuple[str, str], PerCall]:
+    """Averages by (role, stage) of what a journal's calls used; stages without known usage are left out."""
+    found: dict[tuple[str, str], PerCall] = {}
+    for row in ledger:
+        known = row.calls - row.unknown_usage
+        if known > 0:
+            seconds = row.elapsed_s / row.calls if row.elapsed_s else None
+            found[row.role, row.stage] = PerCall(row.prompt_tokens / known, row.completion_tokens / known, seconds)
+    return found
+
+
+class Estimate:
+    """Tokens and seconds of one call, by stage."""
+
+    def __init__(
+        self,
+        config: Config,
+        env: Env,
+        splits: Splits,
+        initial: Skill,
+        work: Workload,
+        observed: Mapping[tuple[str, str], PerCall],
+    ) -> None:
+        self.observed = observed
+        sample = [*splits.train[:_SAMPLE], *splits.selection[:_SAMPLE]]
+        read = without_empty_regions(initial.text)
+        rendered = [sum(expected(str(m.content)) for m in env.messages(item, read)) for item in sample]
+        growth = min(work.total_steps * config.optimizer.learning_rate * _EDIT_TOKENS, _GROWTH_CAP)
+        self._target = Range(min(rendered, default=0), max(rendered, default=0) + growth)
+        self._skill = Range(expected(initial.text), expected(initial.text) + growth)
+        self._task = max((expected(env.task_text(item)) for item in sample), default=0)
+        self._turns = config.env.max_turns
+        self._answer_cap = config.env.max_completion_tokens
+        self._agent = config.model.target_backend in AGENTS
+        self._mode = update_mode(config.optimizer.skill_update_mode)
+        self._reply_cap = config.optimizer.max_completion_tokens
+        self._document_cap = config.model.rewrite_max_completion_tokens
+        self._prompt_cap = config.optimizer.prompt_token_budget
+        self._pairs = min(config.optimizer.slow_update_samples, max(1, len(splits.train)))
+        self._group = min(config.gradient.minibatch_size, config.train.batch_size, max(1, len(splits.train)))
+
+    def known(self, line: StageCalls) -> PerCall | None:
+        """What earlier calls of this stage used; any rollout stands for any other."""
+        if line.role == "optimizer":
+            return self.observed.get((line.role, line.stage))
+        names = (line.stage, "gate", "rollout", "baseline", "test")
+        return next((self.observed[line.role, n] for n in names if (line.role, n) in self.observed), None)
+
+    def per_call(self, line: StageCalls) -> tuple[Range, Range]:
+        """(prompt tokens, completion tokens) of one call."""
+        known = self.known(line)
+        if known is not None:
+            return _OBSERVED_SPREAD.times(known.prompt_tokens), _OBSERVED_SPREAD.times(known.completion_tokens)
+        if line.role == "target" and self._agent:
+            return self._target + _AGENT_PROMPT, _AGENT_REPLY
+        if line.role == "target":
+            answer = Range(_ANSWER.low, min(_ANSWER.high, self._answer_cap))
+            return self._target, answer
+        frame = _PROMPT_FRAME[line.stage]
+        attempts = 2 * self._pairs if line.stage in _COMPARING else self._group if line.stage == "analyst" else 0
+        evidence = attempts * (self._task + _ANSWER.high) if attempts else 1_500
+        evidence += self._skill.high if line.stage in _COMPARING else 0
+        prompt = Range(frame + self._skill.low, min(frame + self._skill.high + evidence, self._prompt_cap))
+        reply, cap = _REPLY[line.stage], self._reply_cap
+        if line.stage == "rewrite" or (line.stage in ("analyst", "merge") and not self._mode.budgeted):
+            reply, cap = reply + self._skill, self._document_cap
+        return prompt, Range(min(reply.low, cap), min(reply.high, cap))
+
+    def seconds(self, line: StageCalls, backend: str, prompt: Range, completion: Range) -> Range:
+        """Model time of one call, without waiting for a place."""
+        known = self.known(line)
+        if known is not None and known.seconds is not None:
+            return _OBSERVED_SPREAD.times(known.seconds)
+        fast, slow = _SPEED.get("agent" if backend in AGENTS else backend, _SPEED[""])
+        return Range(
+            fast[0] + prompt.low * fast[1] + completion.low * fast[2],
+            slow[0] + prompt.high * slow[1] + completion.high * slow[2],
+        )

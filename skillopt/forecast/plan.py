@@ -1,0 +1,213 @@
+"""What a run will take and what it can show, said before anything is spent.
+
+Calls come from `engine.workload`. Tokens come from the prompts that the first items really give, and from what earlier
+calls of the same run used (its journal's ledger) when there are any. Prices that are unknown make the money unknown,
+never smaller. A split too small to decide anything is refused or warned about, with the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from skillopt.config import Config, role_settings
+from skillopt.core.skill import Skill
+from skillopt.engine.run.compatibility import refuse_combinations
+from skillopt.envs.base import Env, Splits
+from skillopt.forecast.estimate import Estimate, PerCall
+from skillopt.forecast.gate_power import gate_forecast
+from skillopt.forecast.workload import Range, Sizes, StageCalls, Workload, total, workload
+from skillopt.gate.power import detectable_gain, items_for
+from skillopt.model.prices import PriceTable
+from skillopt.model.types import Usage
+
+SMALL_SPLIT = 20
+"""Below this many items a split decides next to nothing; the plan says so with numbers."""
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One line of the plan, over the whole run. `usd` is None when the price is unknown."""
+
+    role: str
+    model: str
+    stage: str
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    usd: Range | None
+    seconds: Range
+    """Wall time at the configured width, stages one after the other."""
+    observed: bool
+    """True when the figures come from earlier calls of this run."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The forecast of one run."""
+
+    stages: tuple[StagePlan, ...]
+    sizes: Sizes
+    total_steps: int
+    steps_per_epoch: int
+    selection_gain: float
+    """Smallest gain (0 to 1) that the selection split detects with 80 % power."""
+    test_gain: float
+    fits_steps: Range | None
+    """Steps that the budget pays for, None without a budget in calls, tokens or money."""
+    warnings: tuple[str, ...]
+    refusals: tuple[str, ...]
+    """Reasons not to start at all."""
+    gate_notes: tuple[str, ...] = ()
+    """What the gate can prove and how often it errs."""
+
+    @property
+    def calls(self) -> Range:
+        """Calls over all stages."""
+        return total(s.calls for s in self.stages)
+
+    @property
+    def tokens(self) -> Range:
+        """Prompt and completion tokens over all stages."""
+        return total(s.prompt_tokens + s.completion_tokens for s in self.stages)
+
+    @property
+    def seconds(self) -> Range:
+        """Wall time of all stages one after the other; overlap makes it less."""
+        return total(s.seconds for s in self.stages)
+
+    @property
+    def usd(self) -> Range | None:
+        """Money over all stages; None when any of it is unknown."""
+        known = [s.usd for s in self.stages if s.usd is not None]
+        return total(known) if len(known) == len(self.stages) else None
+
+
+def make_plan(
+    config: Config,
+    env: Env,
+    splits: Splits,
+    initial: Skill,
+    prices: PriceTable,
+    *,
+    observed: Mapping[tuple[str, str], PerCall] | None = None,
+) -> Plan:
+    """Forecast a run. Sends nothing to any model. Raises `ConfigError` for impossible sizes and combinations."""
+    refuse_combinations(config, env)
+    evaluation = config.evaluation
+    sizes = Sizes(
+        len(splits.train),
+        _used(len(splits.selection), evaluation.sel_env_num),
+        _used(len(splits.test), evaluation.test_env_num),
+    )
+    work = workload(config, sizes)
+    estimate = Estimate(config, env, splits, initial, work, observed or {})
+    stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
+    fits = _fits(config, work, stages)
+    warnings, refusals = _remarks(sizes, splits, work, fits)
+    gate = gate_forecast(config, sizes.selection, work.total_steps)
+    return Plan(
+        stages=stages,
+        sizes=sizes,
+        total_steps=work.total_steps,
+        steps_per_epoch=work.per_epoch,
+        selection_gain=detectable_gain(sizes.selection),
+        test_gain=detectable_gain(sizes.test),
+        fits_steps=fits,
+        warnings=tuple(warnings),
+        refusals=(*refusals, *gate.refusals),
+        gate_notes=gate.notes,
+    )
+
+
+def _used(size: int, count: int) -> int:
+    return min(size, count) if count else size
+
+
+def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTable) -> StagePlan:
+    prompt, completion = estimate.per_call(line)
+    optimizer = line.role == "optimizer"
+    settings = role_settings(config.model, "optimizer" if optimizer else "target")
+    turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
+    calls = line.calls if optimizer else line.calls * Range(1, turns)
+    price = prices.find(settings.model, backend=settings.backend)
+    usd: Range | None = None
+    if price is not None:
+        cheap = price.usd(Usage(round(prompt.low), round(completion.low))) or 0.0
+        usd = calls * Range(cheap, price.bound(round(prompt.high), round(completion.high)))
+    width = config.gradient.analyst_workers if optimizer else config.env.workers
+    if settings.backend == "local":
+        width = 1
+    return StagePlan(
+        role=line.role,
+        model=settings.model,
+        stage=line.stage,
+        calls=calls,
+        prompt_tokens=calls * prompt,
+        completion_tokens=calls * completion,
+        usd=usd,
+        seconds=(calls * estimate.seconds(line, settings.backend, prompt, completion)).times(1 / max(1, width)),
+        observed=estimate.known(line) is not None,
+    )
+
+
+def _fits(config: Config, work: Workload, stages: Sequence[StagePlan]) -> Range | None:
+    """Steps that the tightest cap pays for, from the dear case to the cheap one."""
+    budget = config.budget
+    amounts: list[tuple[float | None, list[Range | None]]] = [
+        (budget.max_calls, [s.calls for s in stages]),
+        (budget.max_tokens, [s.prompt_tokens + s.completion_tokens for s in stages]),
+        (budget.max_usd, [s.usd for s in stages]),
+    ]
+    fits: list[Range] = []
+    for cap, parts in amounts:
+        known = [(line.when, part) for line, part in zip(work.stages, parts, strict=True) if part is not None]
+        if cap is None or len(known) < len(parts):
+            continue
+        # What an epoch's end takes is spread over the epoch's steps.
+        around = total(part for when, part in known if when in ("before", "after"))
+        step = total(part for when, part in known if when in ("step", "epoch")).times(1 / work.total_steps)
+        dear = _steps_for(cap - around.high, step.high, work.total_steps)
+        cheap = _steps_for(cap - around.low, step.low, work.total_steps)
+        fits.append(Range(dear, cheap))
+    return Range(min(f.low for f in fits), min(f.high for f in fits)) if fits else None
+
+
+def _steps_for(amount: float, step: float, most: int) -> int:
+    if amount <= 0:
+        return 0
+    return most if step <= 0 else min(most, math.floor(amount / step))
+
+
+def _remarks(sizes: Sizes, splits: Splits, work: Workload, fits: Range | None) -> tuple[list[str], list[str]]:
+    warnings = [str(w) for w in splits.manifest.get("warnings", ())]
+    refusals: list[str] = []
+    if sizes.selection < 2:
+        refusals.append(
+            "the selection split has 1 item, and one item cannot tell a better skill from a luckier one: "
+            f"add items ({SMALL_SPLIT} or more; {items_for(0.2)} detect a gain of 20 points)"
+        )
+    for name, size in (("selection", sizes.selection), ("test", sizes.test)):
+        if 1 < size < SMALL_SPLIT or (name == "test" and size == 1):
+            gain = 100 * detectable_gain(size)
+            least = f"gains below {gain:.0f} points" if gain < 100 else "no gain at all"
+            verb = "stay unseen" if gain < 100 else "can be shown"
+            warnings.append(
+                f"the {name} split has {size} item{'' if size == 1 else 's'}: {least} {verb}; "
+                f"{items_for(0.2)} items show 20 points, {items_for(0.1)} show 10"
+            )
+    if fits is not None:
+        if fits.high < 1:
+            refusals.append(
+                f"the budget ends before the first of {work.total_steps} steps is done "
+                f"(one step takes {_span(work.per_step)} calls): raise budget.max_* or lower train.batch_size"
+            )
+        elif fits.low < work.total_steps:
+            warnings.append(f"the budget pays for {_span(fits)} of {work.total_steps} steps")
+    return warnings, refusals
+
+
+def _span(span: Range) -> str:
+    low, high = round(span.low), round(span.high)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

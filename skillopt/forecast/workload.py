@@ -1,0 +1,243 @@
+"""How many calls a run makes, by role and stage, as ranges: pure arithmetic on sizes, before anything is asked.
+
+`low` is the run in which gates stop early and proposals need no merging; `high` is every call that the configuration
+allows, re-asks and retries apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from skillopt.config import Config
+from skillopt.engine.batches import steps_per_epoch
+from skillopt.forecast.workload_gate import RESAMPLED, drafts, gate_calls, trial_items
+from skillopt.optimizer.modes import REWRITE, update_mode
+
+
+@dataclass(frozen=True)
+class Range:
+    """From `low` to `high`, both included."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: Range) -> Range:
+        """Of two ranges of numbers that are not negative."""
+        return Range(self.low * other.low, self.high * other.high)
+
+    def times(self, factor: float) -> Range:
+        """Scaled by a number that is not negative."""
+        return Range(self.low * factor, self.high * factor)
+
+
+NONE = Range(0, 0)
+
+
+def total(parts: Iterable[Range]) -> Range:
+    """Sum of ranges, end by end."""
+    both = [(part.low, part.high) for part in parts]
+    return Range(math.fsum(low for low, _ in both), math.fsum(high for _, high in both))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Items in use per split."""
+
+    train: int
+    selection: int
+    test: int
+
+
+@dataclass(frozen=True)
+class StageCalls:
+    """Calls of one stage. `when` is `before`, `step` (in steps), `epoch` (between epochs) or `after`; totals are over
+    the whole run."""
+
+    role: str
+    stage: str
+    when: str
+    calls: Range
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All stages of a run and its length in steps."""
+
+    stages: tuple[StageCalls, ...]
+    total_steps: int
+    per_epoch: int
+
+    def calls(self, when: str) -> Range:
+        """Calls of one part of the run."""
+        return total(s.calls for s in self.stages if s.when == when)
+
+    @property
+    def per_step(self) -> Range:
+        """Calls of one step."""
+        return self.calls("step").times(1 / self.total_steps)
+
+
+def workload(config: Config, sizes: Sizes) -> Workload:
+    """The calls of a whole training run. Raises `ConfigError` when no batch can be made."""
+    train, evaluation = config.train, config.evaluation
+    per_epoch = steps_per_epoch(sizes.train, train.batch_size, train.accumulation)
+    steps = train.num_epochs * per_epoch
+    groups = _groups(config, sizes)
+    gate = sizes.selection * evaluation.repeats
+    calls = gate_calls(config, sizes.selection, sizes.train)
+    rollouts = train.num_epochs * max(sizes.train, per_epoch * train.accumulation)
+    stages = [
+        StageCalls("target", "baseline", "before", Range(gate, gate)),
+        StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
+        StageCalls("optimizer", "analyst", "step", (groups + Range(0, _deep_groups(config, sizes))).times(steps)),
+        *_deep(config, sizes, steps),
+        *_after_analysts(config, groups, _deep_groups(config, sizes), steps),
+        StageCalls("target", "trial", "step", Range(*calls.trial).times(steps)),
+        StageCalls("target", "gate", "step", Range(*calls.gate).times(steps)),
+        *_appendix(config, gate, steps),
+    ]
+    if evaluation.prefetch and evaluation.gate_rule == "strict" and steps > 1 and config.budget.max_calls is None:
+        wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
+        stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
+        # The optimizer's part of the next step is done ahead too, and again when the candidate is accepted.
+        twice = 2 - 1 / steps
+        stages = [_widened(s, twice) if s.role == "optimizer" and s.when == "step" else s for s in stages]
+    stages += _epoch_ends(config, sizes, gate)
+    stages.append(StageCalls("target", "final selection", "after", Range(*calls.last)))
+    if evaluation.eval_test:
+        # The initial skill, the best and the last one: texts that are equal are measured once.
+        stages.append(StageCalls("target", "test", "after", Range(sizes.test, 3 * sizes.test)))
+    return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
+
+
+def _widened(stage: StageCalls, factor: float) -> StageCalls:
+    return replace(stage, calls=Range(stage.calls.low, math.ceil(stage.calls.high * factor)))
+
+
+def _samples(config: Config) -> int:
+    """Independent samples of a step's reflection."""
+    return max(config.optimizer.proposals, 2 if config.evaluation.gate_candidates >= RESAMPLED else 1)
+
+
+def _groups(config: Config, sizes: Sizes) -> Range:
+    """Analyst calls of one step, all samples together."""
+    gradient, optimizer = config.gradient, config.optimizer
+    items = min(config.train.batch_size, sizes.train)
+    full = math.ceil(items / gradient.minibatch_size)
+    failures_only = gradient.failure_only or optimizer.analyst_profile == "compact"
+    mixed = full if failures_only or items < 2 else full + (0 if items % gradient.minibatch_size == 1 else 1)
+    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * _samples(config))
+
+
+def _deep_items(config: Config, sizes: Sizes) -> int:
+    """Items of a batch that deep reflection runs again, at most."""
+    gradient = config.gradient
+    if not gradient.use_deep_reflect:
+        return 0
+    wanted = gradient.deep_reflect_failures + (0 if gradient.failure_only else gradient.deep_reflect_successes)
+    return min(wanted, config.train.batch_size, sizes.train)
+
+
+def _deep_groups(config: Config, sizes: Sizes) -> int:
+    """Analyst calls of one step about attempts with a readout, at most: both kinds may leave a short group."""
+    items = _deep_items(config, sizes)
+    groups = math.ceil(items / config.gradient.minibatch_size) + (
+        1 if items > 1 and not config.gradient.failure_only else 0
+    )
+    return min(items, groups) * config.train.accumulation
+
+
+def _deep(config: Config, sizes: Sizes, steps: int) -> list[StageCalls]:
+    """The design of a readout for each batch, and the attempts with it; none when the design comes to nothing."""
+    items, batches = _deep_items(config, sizes), config.train.accumulation * steps
+    return [
+        StageCalls("optimizer", "deep_probe", "step", Range(batches, batches) if items else NONE),
+        StageCalls("target", "deep_rollout", "step", Range(0, items * batches)),
+    ]
+
+
+def _appendix(config: Config, gate: int, steps: int) -> list[StageCalls]:
+    """Notes: the list shortened where it may get too long, and a gate of their own in every step that has new ones."""
+    optimizer = config.optimizer
+    if not optimizer.use_skill_aware_reflection or not update_mode(optimizer.skill_update_mode).budgeted:
+        return []
+    shortened = steps if optimizer.skill_aware_consolidate_threshold else 0
+    return [
+        StageCalls("optimizer", "appendix_consolidate", "step", Range(0, shortened)),
+        StageCalls("target", "gate of notes", "step", Range(0, gate * steps)),
+    ]
+
+
+def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int) -> list[StageCalls]:
+    """Merging, budget, ranking, rewriting and racing of what the analysts wrote."""
+    optimizer = config.optimizer
+    mode = update_mode(optimizer.skill_update_mode)
+    samples, compact = _samples(config), optimizer.analyst_profile == "compact"
+    per_sample = math.ceil(groups.high / samples) + deep_groups
+    proposals = int(groups.high) if compact else samples
+    merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
+    # Single items of the first proposal may race too, but not parts of a document.
+    runners = max(proposals, config.evaluation.gate_candidates) if mode.budgeted else proposals
+    # A race may join two winners: once more a rewrite, or a merge of two documents.
+    joined = 1 if runners > 1 else 0
+    merges += 0 if mode.budgeted else joined
+    budgeted = mode.budgeted and optimizer.lr_control_mode != "none"
+    decisions = 1 if budgeted and optimizer.lr_control_mode == "autonomous" else 0
+    rewrites = runners + joined if mode is REWRITE else 0
+    stages = [
+        StageCalls("optimizer", "merge", "step", Range(0, merges * steps)),
+        StageCalls("optimizer", "lr_autonomous", "step", Range(0, decisions * steps)),
+        StageCalls("optimizer", "ranking", "step", Range(0, proposals * steps if budgeted else 0)),
+        StageCalls("optimizer", "rewrite", "step", Range(0, rewrites * steps)),
+    ]
+    if runners > 1:
+        # Every proposal, and once more the joined winner.
+        stages.append(StageCalls("target", "race", "step", Range(0, (runners + 1) * optimizer.race_items * steps)))
+    return stages
+
+
+def _epoch_ends(config: Config, sizes: Sizes, gate: int) -> list[StageCalls]:
+    """Comparison of two skills, guidance, memory and meta reflection. The first epoch has nothing to compare; what a
+    skill was asked in its epoch is not asked again, and a proposal may turn out empty."""
+    optimizer, epochs = config.optimizer, config.train.num_epochs
+    comparing = epochs - 1 if optimizer.use_slow_update or optimizer.use_meta_skill else 0
+    pairs = sizes.train if optimizer.longitudinal_pair_policy == "changed" else optimizer.slow_update_samples
+    slow = comparing if optimizer.use_slow_update else 0
+    memory = comparing if optimizer.use_meta_skill else 0
+    reflecting = epochs if optimizer.use_meta_reflect else 0
+    # Other policies than mixed may find no pair to show.
+    sure = 1 if optimizer.longitudinal_pair_policy == "mixed" else 0
+    rewrites = 0 if optimizer.skill_update_mode == "patch" else reflecting
+    review = 2 * epochs * trial_items(config, sizes.selection, sizes.train) if drafts(config) else 0
+    return [
+        StageCalls("target", "longitudinal", "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
+        StageCalls("optimizer", "slow_update", "epoch", Range(slow * sure, slow)),
+        StageCalls("optimizer", "meta_skill", "epoch", Range(memory * sure, memory)),
+        StageCalls("optimizer", "meta_reflect", "epoch", Range(reflecting, reflecting)),
+        StageCalls("optimizer", "rewrite", "epoch", Range(0, rewrites)),
+        StageCalls("target", "draft review", "epoch", Range(0, review)),
+        StageCalls("target", "gate at epoch ends", "epoch", Range(0, gate * (slow + reflecting))),
+    ]
+
+
+def merges(patches: int, chunk: int) -> int:
+    """Merge calls that reduce one group of patches to one."""
+    calls = 0
+    while patches > 1:
+        whole, rest = divmod(patches, chunk)
+        calls += whole + (1 if rest > 1 else 0)
+        patches = whole + (1 if rest else 0)
+    return calls
+
+
+def most_merges(patches: int, chunk: int) -> int:
+    """Most merge calls for this many patches, however they fall into failures and successes."""
+    return max(
+        (merges(f, chunk) + merges(patches - f, chunk) + (1 if 0 < f < patches else 0) for f in range(patches + 1)),
+        default=0,
+    )

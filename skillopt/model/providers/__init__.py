@@ -1,0 +1,1 @@
+"""One file a provider, and what they share at the wire."""

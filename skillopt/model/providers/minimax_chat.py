@@ -1,0 +1,79 @@
+"""minimax_chat: MiniMax's two regions, on `openai_compatible`'s wire.
+
+MiniMax thinks unless told not to, and reports many failures inside a 200 (`base_resp`): those are put into their class
+here, so that none is taken for an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.redact import redact
+from skillopt.model.providers import sdk
+from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
+from skillopt.model.providers.wire import as_mapping, shortened
+from skillopt.model.types import ChatReply
+
+BASE_URL = "https://api.minimax.io/v1"
+MODEL = "MiniMax-M3"
+_THINKING = {"enabled": {"type": "adaptive"}, "disabled": {"type": "disabled"}}
+_REFUSED = {
+    1004: "check the API key of this role",
+    2049: "check the API key of this role",
+    1008: "the account is empty",
+}
+_OVERLOADED = frozenset({1002, 1041, 2045})
+_FILTERED = frozenset({1026, 1027})
+_TOO_LONG = 1039
+_BAD_REQUEST = 2013
+
+
+def create(settings: Mapping[str, Any]) -> MinimaxBackend:
+    """Backend from a role's settings: model, base_url, api_key, temperature, max_tokens, timeout_seconds, thinking.
+    Raises `ConfigError`."""
+    thinking = _THINKING.get(str(settings.get("thinking") or ""))
+    return MinimaxBackend(
+        compatible_settings(
+            settings,
+            model=str(settings.get("model") or MODEL),
+            base_url=str(settings.get("base_url") or BASE_URL).rstrip("/"),
+            extra_body={"thinking": thinking} if thinking else {},
+        ),
+        kind="minimax_chat",
+    )
+
+
+class MinimaxBackend(CompatibleBackend):
+    """A `Backend` at MiniMax."""
+
+    def _read(self, text: str, where: str) -> ChatReply:
+        error = self._inner_failure(text, where)
+        if error is not None:
+            raise error
+        return super()._read(text, where)
+
+    def _inner_failure(self, text: str, where: str) -> ModelError | None:
+        """The failure that a 200 reports, if it does. Raises `sdk.Filtered` when it is the content filter's."""
+        if "base_resp" not in text:
+            return None
+        try:
+            found = as_mapping(as_mapping(json.loads(text)).get("base_resp"))
+        except ValueError:
+            return None
+        code = found.get("status_code")
+        if not isinstance(code, int) or code == 0:
+            return None
+        words = redact(shortened(str(found.get("status_msg") or "no explanation")), self.secrets)
+        message = (
+            f"{where} answered 400: {words} (code {code})" if code == _BAD_REQUEST else f"{where}: {words} ({code})"
+        )
+        if code in _FILTERED:
+            raise sdk.Filtered
+        if code == _TOO_LONG:
+            return ContextOverflow(message)
+        if code in _REFUSED or code == _BAD_REQUEST:
+            return FatalModelError(message, hint=_REFUSED.get(code, ""))
+        return TransientModelError(message, overloaded=code in _OVERLOADED)

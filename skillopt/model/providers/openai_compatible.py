@@ -1,0 +1,223 @@
+"""Any server with `/chat/completions`, through the official async SDK.
+
+The SDK is the transport only: its own retries and redirects are off, replies are read here, and it is imported at the
+first call, so that importing the model layer stays light. A key is sent only where it was configured for:
+`OPENAI_API_KEY` from the environment goes to api.openai.com and nowhere else, and no key leaves the machine over plain
+HTTP. Models that only the Responses API serves are asked there.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from skillopt.core.errors import ConfigError, FatalModelError
+from skillopt.model.providers import responses, sdk
+from skillopt.model.providers.dialect import CAP_FIELDS, Dialect
+from skillopt.model.providers.encodable import encodable
+from skillopt.model.providers.endpoint import check_address, plain_key
+from skillopt.model.providers.wire import read_reply
+from skillopt.model.types import ChatReply, ChatRequest
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+OPENAI_HOST = "api.openai.com"
+OPENAI_URL = f"https://{OPENAI_HOST}/v1"
+DEFAULT_MODEL = "gpt-4o-mini"
+_NO_KEY = "none"
+"""What the SDK wants to hear when a server needs no key."""
+_MOST_FORMS = 8
+"""More different forms of one body than a dialect can have."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CompatibleSettings:
+    """One role's endpoint. `temperature` and `reasoning_effort` hold where a request sets none.
+
+    `max_tokens` bounds the completion of every request; None leaves it to the request. `extra_body` holds vendor
+    fields; they are sent as they are and are part of the journal key.
+    """
+
+    model: str
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    max_tokens: int | None = 8_000
+    timeout_s: float = 300.0
+    extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        check_address(self.base_url, key=self.api_key)
+
+
+def create(settings: Mapping[str, Any]) -> CompatibleBackend:
+    """Backend from a role's settings: model, base_url, api_key, temperature, reasoning_effort, max_tokens,
+    timeout_seconds, extra_body.
+
+    Raises `ConfigError` for a bad URL, a key that would travel unprotected, or api.openai.com without a key.
+    """
+    return CompatibleBackend(compatible_settings(settings))
+
+
+def compatible_settings(settings: Mapping[str, Any], **fixed: Any) -> CompatibleSettings:
+    """A role's settings as this wire takes them; `fixed` ones are the backend's own. Raises `ConfigError`."""
+    base_url = str(settings.get("base_url") or OPENAI_URL).rstrip("/")
+    key = plain_key(settings)
+    parts = urlsplit(base_url)
+    if parts.hostname == OPENAI_HOST and not key:
+        key = os.environ.get("OPENAI_API_KEY", "") if parts.scheme == "https" else ""
+        if not key:
+            raise ConfigError(
+                f"no API key for {base_url}",
+                hint="set OPENAI_API_KEY, an Azure endpoint, the base URL of another server, or another backend",
+            )
+    max_tokens: Any = settings.get("max_tokens", 8_000)
+    values: dict[str, Any] = {
+        "model": str(settings.get("model") or DEFAULT_MODEL),
+        "base_url": base_url,
+        "api_key": key,
+        "temperature": settings.get("temperature"),
+        "reasoning_effort": str(settings.get("reasoning_effort") or ""),
+        "max_tokens": None if max_tokens is None else int(max_tokens),
+        "timeout_s": float(settings.get("timeout_seconds") or 300.0),
+        "extra_body": dict(settings.get("extra_body") or {}),
+    }
+    return CompatibleSettings(**{**values, **fixed})
+
+
+class CompatibleBackend:
+    """A `Backend`. `kind` names it in the journal key; an embedded server is the same wire under another name."""
+
+    def __init__(
+        self, settings: CompatibleSettings, *, kind: str = "openai_compatible", dialect: Dialect | None = None
+    ) -> None:
+        self.settings = settings
+        self.kind = kind
+        self.dialect = dialect or Dialect()
+        self._client: AsyncOpenAI | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that is asked for."""
+        return self.settings.model
+
+    @property
+    def endpoint(self) -> str:
+        """Scheme, host, port and path."""
+        return self.settings.base_url
+
+    @property
+    def completion_limit(self) -> int | None:
+        """No request may ask for more completion tokens than this."""
+        return self.settings.max_tokens
+
+    def identity(self) -> Mapping[str, Any]:
+        """Kind, model and what is sent with every request."""
+        s = self.settings
+        return {
+            "kind": self.kind,
+            "model": s.model,
+            "temperature": s.temperature,
+            "reasoning_effort": s.reasoning_effort,
+            "max_tokens": s.max_tokens,
+            "extra_body": dict(s.extra_body),
+        }
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Send the request; resend it in another form when a refusal says which parameter the server does not take."""
+        s = self.settings
+        fixed = {"temperature": s.temperature, "reasoning_effort": s.reasoning_effort or None, **s.extra_body}
+        request = encodable(request)
+        for _ in range(_MOST_FORMS):
+            form = self.dialect
+            body = form.body(request, model=self.model, fixed=fixed, limit=s.max_tokens)
+            key = f"{request.idempotency_key}-{form.cap_field[4]}{len(form.omitted)}{form.schema_form[-1]}{form.api[0]}"
+            try:
+                return await self._post(body, key if request.idempotency_key else "")
+            except sdk.Filtered:
+                return ChatReply("", "refusal", model=self.model)
+            except FatalModelError as refusal:
+                if self.dialect == form:
+                    learned = form.after(refusal.message, sent=body) if self._is_about_form(refusal) else None
+                    if learned is None:
+                        raise
+                    self.dialect = learned
+                    _log.warning("%s at %s %s", self.model, self.endpoint, learned.difference(form))
+        raise FatalModelError(f"{self.endpoint} accepts no form of the request", hint=f"cap names tried: {CAP_FIELDS}")
+
+    def _is_about_form(self, refusal: FatalModelError) -> bool:
+        # 404: what OpenAI says of a model that its other API serves.
+        return any(f" answered {status}:" in refusal.message for status in (400, 404, 422))
+
+    async def _post(self, body: dict[str, Any], idempotency_key: str) -> ChatReply:
+        chat = self.dialect.api == "chat"
+        path = "/chat/completions" if chat else responses.PATH
+        where = self._where(path)
+        client = self._connect()
+        text = await sdk.post(
+            client,
+            path,
+            body,
+            headers={"Idempotency-Key": idempotency_key} if idempotency_key else {},
+            where=where,
+            secrets=self.secrets,
+            timeout_s=self.settings.timeout_s,
+        )
+        text = sdk.without_key(text, self.settings.api_key)
+        return self._read(text, where)
+
+    def _read(self, text: str, where: str) -> ChatReply:
+        """The reply in a 200's body."""
+        return read_reply(text, where) if self.dialect.api == "chat" else responses.read_response(text, where)
+
+    def _where(self, path: str) -> str:
+        """The address of a call, for messages."""
+        return f"{self.settings.base_url}{path}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown."""
+        return (self.settings.api_key,) if self.settings.api_key else ()
+
+    def _connect(self) -> AsyncOpenAI:
+        """The SDK's client, made at the first call because it belongs to the running loop."""
+        if self._client is None:
+            self._client = self._make_client()
+        return self._client
+
+    def _make_client(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI
+
+        s = self.settings
+        host = urlsplit(s.base_url).hostname or ""
+        client = AsyncOpenAI(
+            base_url=s.base_url,
+            api_key=s.api_key or _NO_KEY,
+            max_retries=0,
+            timeout=s.timeout_s,
+            http_client=sdk.openai_transport(s.timeout_s, host),
+        )
+        if host != OPENAI_HOST:
+            forget_account(client)
+        return client
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+
+def forget_account(client: AsyncOpenAI) -> None:
+    """Drop what the SDK took from the environment: it identifies an account at OpenAI, not here."""
+    client.organization = None
+    client.project = None
+    client.admin_api_key = None

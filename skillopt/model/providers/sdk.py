@@ -1,0 +1,78 @@
+"""The official SDKs as transport: one POST, the body's text back, every failure in its class.
+
+`openai` and `anthropic` share their machinery, so one function serves both. The SDK's typed objects are not used: the
+text itself costs half the CPU time, and broken bodies are told apart. Redirects are not followed, because a key in a
+header would go along; a proxy of the environment does not come between this process and its own machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from skillopt.core.errors import TransientModelError
+from skillopt.core.redact import MARK, redact
+from skillopt.model.providers.endpoint import LEAST_REAL_KEY, is_loopback
+from skillopt.model.providers.wire import is_filtered, shortened, status_error
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from anthropic import DefaultAsyncHttpxClient as AnthropicTransport
+    from openai import AsyncOpenAI
+    from openai import DefaultAsyncHttpxClient as OpenAITransport
+
+
+class Filtered(Exception):
+    """A filter of the provider's refused the prompt or its answer. The backend replies with a refusal."""
+
+
+async def post(
+    client: AsyncOpenAI | AsyncAnthropic,
+    path: str,
+    body: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str],
+    where: str,
+    secrets: Collection[str],
+    timeout_s: float,
+) -> str:
+    """The text of a 200. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` naming `where`, or
+    `Filtered`."""
+    module: Any = import_module(type(client).__module__.partition(".")[0])
+    options: Any = {"headers": dict(headers)}
+    try:
+        return await client.post(path, cast_to=str, body=dict(body), options=options)
+    except module.APIStatusError as error:
+        response: Any = error.response
+        if is_filtered(response.status_code, response.text):
+            raise Filtered from None
+        raise status_error(
+            response.status_code, response.text, response.headers, where=where, secrets=secrets
+        ) from None
+    except module.APITimeoutError:
+        raise TransientModelError(f"{where}: no answer within {timeout_s:g} s") from None
+    except module.APIConnectionError as error:
+        cause: BaseException | None = error.__cause__
+        words = shortened(str(cause)) if cause is not None else ""
+        said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
+        raise TransientModelError(redact(said, secrets)) from None
+
+
+def without_key(text: str, key: str) -> str:
+    """A reply that echoes the key would carry it into the journal and every view."""
+    return text.replace(key, MARK) if len(key) >= LEAST_REAL_KEY else text
+
+
+def openai_transport(timeout_s: float, host: str) -> OpenAITransport:
+    """Connections for `openai` to one host."""
+    from openai import DefaultAsyncHttpxClient
+
+    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, trust_env=not is_loopback(host))
+
+
+def anthropic_transport(timeout_s: float, host: str) -> AnthropicTransport:
+    """Connections for `anthropic` to one host."""
+    from anthropic import DefaultAsyncHttpxClient
+
+    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, trust_env=not is_loopback(host))

@@ -1,0 +1,59 @@
+"""The endpoints of one run: a limiter and a circuit breaker for each, shared by every role that calls it.
+
+The pool belongs to the run and ends with it; nothing is kept at module level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skillopt.model.traffic.breaker import IDENTICAL_FAILURES, Breaker
+from skillopt.model.traffic.limiter import Limiter
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the configuration says about one role's endpoint. None means no such limit."""
+
+    width: int = 8
+    ceiling: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass
+class LimiterPool:
+    """Limiters and breakers by endpoint name. `identical_failures` is the breakers' limit."""
+
+    identical_failures: int = IDENTICAL_FAILURES
+    _limiters: dict[str, Limiter] = field(default_factory=dict[str, Limiter])
+    _breakers: dict[str, Breaker] = field(default_factory=dict[str, Breaker])
+    _told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def limiter(self, endpoint: str, limits: Limits | None = None) -> Limiter:
+        """The endpoint's limiter. Of two roles' limits the larger width and the stricter rate are in force."""
+        found = self._limiters.get(endpoint)
+        if found is None:
+            limits = limits or Limits()
+            found = Limiter(
+                limits.width,
+                ceiling=limits.ceiling,
+                requests_per_minute=limits.requests_per_minute,
+                tokens_per_minute=limits.tokens_per_minute,
+            )
+            self._limiters[endpoint] = found
+        elif limits is not None:
+            found.widen(limits.width, limits.ceiling)
+            found.restrict(limits.requests_per_minute, limits.tokens_per_minute)
+        return found
+
+    def first(self, endpoint: str, topic: str) -> bool:
+        """True the first time that this topic comes up at an endpoint: what is told once."""
+        if (endpoint, topic) in self._told:
+            return False
+        self._told.add((endpoint, topic))
+        return True
+
+    def breaker(self, endpoint: str) -> Breaker:
+        """The endpoint's circuit breaker."""
+        return self._breakers.setdefault(endpoint, Breaker(endpoint, limit=self.identical_failures))

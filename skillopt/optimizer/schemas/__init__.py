@@ -1,0 +1,1 @@
+"""The shapes that optimizer replies must have."""

@@ -1,0 +1,183 @@
+"""Starts `skillopt` command lines in fresh processes without paying the imports each time.
+
+One process imports everything and then forks a child per command. A child is what a new process would be: its own
+process group, no state of an earlier run, its own output files; so `kill -9` of its group is the real thing, and 200 of
+them fit into a test. A child can be told to die by its own hand at a chosen write, which no clock could hit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+READY = "ready"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: exit code (negative: the signal), its output, and CPU seconds and peak RSS in bytes."""
+
+    code: int
+    out: str
+    err: str
+    cpu_s: float
+    peak_rss: int
+
+
+class Zygote:
+    """The parent's end; use it as a context manager. One child at a time."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._numbers = itertools.count()
+        self._process: subprocess.Popen[str] | None = None
+        self._files: tuple[Path, Path] | None = None
+
+    def __enter__(self) -> Zygote:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "skillopt.testing.zygote"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).resolve().parents[2],
+        )
+        if self._line() != READY:
+            raise RuntimeError("the zygote did not start")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            process.wait()
+
+    def start(self, arguments: Sequence[str], *, die: str = "", environ: dict[str, str] | None = None) -> int:
+        """Fork a child that runs `skillopt <arguments>`; returns its pid, which is also its process group.
+
+        `die` is `replace:K`, `replaced:K`, `insert:K` or `inserted:K`: SIGKILL to the group before or after the K-th
+        rename of a file or commit of a journal entry.
+        """
+        number = next(self._numbers)
+        self._files = (self._scratch / f"child{number}.out", self._scratch / f"child{number}.err")
+        for path in self._files:
+            path.touch()  # a child may be killed before it has come to open them
+        order = {
+            "arguments": list(arguments),
+            "die": die,
+            "environ": environ or {},
+            "out": str(self._files[0]),
+            "err": str(self._files[1]),
+        }
+        assert self._process is not None and self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return int(self._line())
+
+    def wait(self) -> Ended:
+        """Wait for the child that was started last."""
+        code, cpu_s, peak_rss = json.loads(self._line())
+        assert self._files is not None
+        out, err = (path.read_text() for path in self._files)
+        return Ended(code, out, err, cpu_s, peak_rss)
+
+    def run(self, arguments: Sequence[str], *, die: str = "", environ: dict[str, str] | None = None) -> Ended:
+        """Start and wait."""
+        self.start(arguments, die=die, environ=environ)
+        return self.wait()
+
+    def _line(self) -> str:
+        assert self._process is not None and self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+def kill_group(pid: int) -> None:
+    """SIGKILL to a process group; one that has ended already is fine."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def arm(die: str) -> None:
+    """Make this process kill its group at the K-th rename or journal commit."""
+    what, count = die.split(":")
+    left = itertools.count(1)
+
+    def dying(action: Any, *, before: bool) -> Any:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            now = next(left) == int(count)
+            if now and before:
+                os.killpg(0, signal.SIGKILL)
+            result = action(*args, **kwargs)
+            if now:
+                os.killpg(0, signal.SIGKILL)
+            return result
+
+        return wrapped
+
+    if what.startswith("replace"):
+        os.replace = dying(os.replace, before=what == "replace")
+    else:
+        from skillopt.store.database import Database
+
+        Database.insert = dying(Database.insert, before=what == "insert")
+
+
+def _child(order: dict[str, Any]) -> None:
+    os.setsid()
+    for name, number in (("out", 1), ("err", 2)):
+        handle = os.open(order[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(handle, number)
+        os.close(handle)
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115 - lives as long as the process
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115 - lives as long as the process
+    os.environ.update(order["environ"])
+    if order["die"]:
+        arm(order["die"])
+    from skillopt.cli.main import invoke
+
+    code = 3
+    try:
+        code = invoke(order["arguments"])
+    except SystemExit as leaving:
+        code = int(leaving.code or 0)
+    except BaseException:  # noqa: BLE001 - a fault of the product is a traceback and exit code 3, as in a new process
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _serve() -> None:
+    import openai
+    import openai.resources.chat.completions
+
+    import skillopt.cli.main  # noqa: F401 - imported for the children
+
+    _ = openai.AsyncOpenAI
+    print(READY, flush=True)
+    while line := os.read(0, 1 << 20).decode():
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.close(0)
+            os.open(os.devnull, os.O_RDONLY)
+            _child(order)
+        print(pid, flush=True)
+        _, status, usage = os.wait4(pid, 0)
+        result = (os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,95 @@
+"""Call counts against the published recipe, ranges, budgets, what a split can show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt.config import load_config, parse_overrides
+from skillopt.core.item import Item
+from skillopt.core.skill import Skill
+from skillopt.envs.base import Splits
+from skillopt.envs.registry import create_env, settings_schemas
+from skillopt.forecast.estimate import PerCall
+from skillopt.forecast.plan import make_plan
+from skillopt.forecast.workload import Sizes, merges, most_merges, workload
+from skillopt.model.prices import load_prices
+
+BASE = Path(__file__).parents[2] / "configs/_base_/default.yaml"
+
+
+def config(*overrides: str):
+    schemas = settings_schemas()
+    more = ["env.name=jsonl", "env.prompt_template={{ question }}", *overrides]
+    return load_config(BASE, overrides=parse_overrides(more, schemas), environ={}, env_schemas=schemas).config
+
+
+def plan(*overrides: str, sizes: tuple[int, int, int] = (40, 40, 40), observed=None):
+    c = config(*overrides)
+    env = create_env("jsonl", c.env, c.env_settings)
+    names = ("train", "selection", "test")
+    items = {n: tuple(Item(f"{n}{k}", {"question": "how?", "answer": "so"}) for k in range(s))
+             for n, s in zip(names, sizes, strict=True)}  # fmt: skip
+    return make_plan(c, env, Splits(**items), Skill("be brief"), load_prices(), observed=observed)
+
+
+def test_the_default_searchqa_recipe():
+    work = workload(config("evaluation.prefetch=false"), Sizes(400, 200, 1400))
+    calls = {s.stage: s.calls for s in work.stages}
+    assert work.total_steps == 40
+    assert (calls["rollout"].high, calls["baseline"].high, calls["gate"].high) == (1600, 200, 8000)
+    assert calls["gate"].low == 1600
+    assert calls["test"].high == 4200
+    assert (calls["analyst"].low, calls["analyst"].high) == (200, 240)
+
+
+def test_no_early_stop_means_the_whole_gate():
+    calls = {s.stage: s.calls for s in workload(config("evaluation.gate_early_stop=false"), Sizes(40, 40, 1)).stages}
+    assert calls["gate"].low == calls["gate"].high
+
+
+@pytest.mark.parametrize(
+    ("patches", "chunk", "calls"), [(0, 8, 0), (1, 8, 0), (2, 8, 1), (9, 8, 2), (16, 8, 3), (3, 2, 2)]
+)
+def test_merge_calls(patches, chunk, calls):
+    assert merges(patches, chunk) == calls
+
+
+@given(st.integers(0, 60), st.integers(2, 9))
+def test_merging_ends_and_the_bound_holds(patches, chunk):
+    assert merges(patches, chunk) <= most_merges(patches, chunk) <= max(0, patches)
+
+
+@given(st.integers(1, 60), st.integers(1, 30), st.integers(1, 3), st.integers(1, 4))
+def test_ranges_are_ranges(train, batch, accumulation, proposals):
+    c = config(f"train.batch_size={batch}", f"train.accumulation={accumulation}", f"optimizer.proposals={proposals}")
+    for stage in workload(c, Sizes(train, 20, 20)).stages:
+        assert 0 <= stage.calls.low <= stage.calls.high
+
+
+def test_unknown_prices_make_the_money_unknown_and_free_models_make_it_zero():
+    assert plan("--backend", "scripted").usd.high == 0
+    assert plan("--backend", "openai_compatible", "model.target=my-own").usd is None
+
+
+def test_small_splits_are_warned_about_with_numbers_and_one_item_is_refused():
+    assert plan(sizes=(40, 40, 40)).warnings == ()
+    assert "236 show 10" in plan(sizes=(40, 12, 40)).warnings[0]
+    assert plan(sizes=(40, 1, 40)).refusals
+
+
+def test_a_budget_says_how_many_steps_it_pays_for():
+    small = plan("budget.max_calls=10")
+    assert small.fits_steps.high == 0 and "first of 4 steps" in small.refusals[0]
+    middle = plan("budget.max_calls=300")
+    assert "of 4 steps" in middle.warnings[0] and not middle.refusals
+    assert plan("budget.max_calls=100000").warnings == ()
+
+
+def test_what_was_observed_replaces_the_guess():
+    seen = {("target", "rollout"): PerCall(1000, 10, 2.0), ("optimizer", "analyst"): PerCall(5000, 100, 9.0)}
+    rollout = next(s for s in plan(observed=seen).stages if s.stage == "rollout")
+    assert rollout.observed and rollout.prompt_tokens.low == 0.8 * 1000 * rollout.calls.low
