@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from skillopt.config import Config, Resolved, load_config, parse_overrides
-from skillopt.core.errors import DataError, JournalError
-from skillopt.core.skill import Skill
-from skillopt.engine.run.opening import check_train_size, load_env, starting_skill
-from skillopt.envs.base import Env, Splits
+from skillopt.config import Resolved, load_config, parse_overrides
 from skillopt.envs.registry import settings_schemas
-from skillopt.forecast.estimate import observed_calls
-from skillopt.forecast.plan import Plan, make_plan
-from skillopt.model.prices import load_prices
-from skillopt.records.directory import JOURNAL
-from skillopt.store.journal import Journal
 
 OVERRIDES_HELP = (
     "Any configuration key, in any of three forms: --batch_size 40, train.batch_size=40, "
@@ -55,45 +44,4 @@ def resolve_arguments(config: Path, leftovers: Sequence[str]) -> Resolved:
     return load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas)
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a run works on, loaded and checked."""
-
-    config: Config
-    env: Env
-    splits: Splits
-    initial: Skill
-
-
-def load_work(config: Config) -> Work:
-    """Items, initial skill and the expected number of training items. Raises `DataError` or `ConfigError`."""
-    env, splits = load_env(config)
-    check_train_size(config, splits)
-    return Work(config, env, splits, starting_skill(config))
-
-
 # --- the plan ---------------------------------------------------------------------------------------------------------
-
-
-def plan_of(work: Work, out_root: Path) -> Plan:
-    """The forecast, informed by what earlier calls of the same run directory used."""
-    config = work.config
-    prices = load_prices(Path(config.model.prices) if config.model.prices else None)
-    observed = None
-    path = out_root / JOURNAL
-    if path.is_file():
-        # A journal that cannot be read yet (a run killed in its first milliseconds) only means that nothing was
-        # observed; opening the run says what is wrong with it, or makes it anew.
-        with contextlib.suppress(JournalError):
-            journal = Journal.open(path, replay=True)
-            try:
-                observed = observed_calls(journal.ledger())
-            finally:
-                journal.close()
-    return make_plan(config, work.env, work.splits, work.initial, prices, observed=observed)
-
-
-def refuse(plan: Plan) -> None:
-    """Raises `DataError` with the first reason not to start."""
-    if plan.refusals:
-        raise DataError(plan.refusals[0])

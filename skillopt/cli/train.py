@@ -14,18 +14,7 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import (
-    AllowChange,
-    ConfigOption,
-    DryRun,
-    Replay,
-    Work,
-    Yes,
-    load_work,
-    plan_of,
-    refuse,
-    resolve_arguments,
-)
+from skillopt.cli.setup import AllowChange, ConfigOption, DryRun, Replay, Yes, resolve_arguments
 from skillopt.cli.show import show_bill, show_plan, show_result
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
@@ -34,8 +23,9 @@ from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_session
 from skillopt.engine.run.output_directory import Place, train_place
+from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.trainer import train as train_session
-from skillopt.forecast.plan import Plan
+from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.records.directory import LOGS
 
 

@@ -127,3 +127,8 @@ def _without(text: str, kind: Kind) -> str:
         if clean == text:
             return clean
         text = clean
+
+
+def with_block(skill: Skill) -> Skill:
+    """The skill that training starts from: with an empty appendix, unless it has one already."""
+    return skill if region_text(skill, APPENDIX) is not None else with_appendix(skill, ())

@@ -7,11 +7,10 @@ seed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillopt.core.errors import ConfigError
+from skillopt.config.derived import steps_per_epoch
 from skillopt.core.item import Item
 from skillopt.core.streams import numbered, shuffled
 
@@ -37,14 +36,6 @@ class StepPlan:
     def origin(self) -> str:
         """The tag of a skill that this step produces."""
         return f"step_{self.step:04d}"
-
-
-def steps_per_epoch(train_size: int, batch_size: int, accumulation: int) -> int:
-    """`ceil(train_size / (batch_size · accumulation))`. Raises `ConfigError` for values below 1."""
-    for name, value in (("batch_size", batch_size), ("accumulation", accumulation), ("train_size", train_size)):
-        if value < 1:
-            raise ConfigError(f"train.{name}={value}", hint="it must be at least 1")
-    return math.ceil(train_size / (batch_size * accumulation))
 
 
 def epoch_batches(items: Sequence[Item], *, epoch: int, seed: int, batch_size: int, accumulation: int) -> list[Batch]:

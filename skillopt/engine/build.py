@@ -22,7 +22,7 @@ from skillopt.optimizer.aggregate import merge
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
 from skillopt.optimizer.rewrite import candidate, chosen_document, rewrite
-from skillopt.optimizer.veto import faults, in_proposed_order, without_faults
+from skillopt.optimizer.veto import faults, in_proposed_order, lines_without_faults, without_faults
 
 JOINED = "joined: both won their race, on different items"
 
@@ -125,3 +125,23 @@ def _adopted(session: Session, work: StepWork, result: Rewrite) -> tuple[Skill, 
 
 def _checks(session: Session) -> bool:
     return session.config.optimizer.leakage != "off"
+
+
+def without_leaks(session: Session, skill: Skill, guidance: str) -> tuple[str, list[LeakedEdit]]:
+    """The guidance without lines that copy items or answers (`optimizer.leakage`) or would make an error of form
+    (`optimizer.lint_veto`); blank when nothing may stay."""
+    mode = session.config.optimizer.leakage
+    guidance, faulty = lines_without_faults(session.config.optimizer, skill, guidance)
+    if mode == "off" or not guidance:
+        return guidance, faulty
+    lines = Patch(tuple(Edit("append", content=line) for line in guidance.splitlines() if line.strip()))
+    _, leaked = strip_leaks(skill, lines, session.leaks, allowed=session.initial.text)
+    if leaked and mode == "refuse":
+        return "", [*faulty, *leaked]
+    out = {leak.edit.content for leak in leaked}
+    clean = "\n".join(line for line in guidance.splitlines() if line not in out).strip()
+    # Lines that are harmless alone may spell an answer together.
+    together = session.leaks.find(clean, allowed=f"{session.initial.text}\n\n{skill.text}")
+    if together:
+        return "", [*faulty, *leaked, LeakedEdit(0, Edit("all lines together"), tuple(together))]
+    return clean, [*faulty, *leaked]

@@ -11,9 +11,8 @@ from skillopt.core.item import SPLIT_ALIASES, SPLITS
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import write_logs
+from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import Session, count_rollouts
-from skillopt.engine.step_record import cost_of
 from skillopt.engine.summary import split_summary, task_table
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally

@@ -19,11 +19,10 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count_gate, settle
 from skillopt.engine.acceptance.paired import last_look
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import write_logs
+from skillopt.engine.run.bill import TARGET_STAGES, cost_of, write_logs
 from skillopt.engine.run.context import Session, count_rollouts
 from skillopt.engine.run.targets import reading_notices
 from skillopt.engine.state import Standing
-from skillopt.engine.step_record import TARGET_STAGES, cost_of
 from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally

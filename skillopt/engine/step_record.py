@@ -15,33 +15,14 @@ from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.engine.reflection.appendix_record import write_flush
 from skillopt.engine.reflection.deep import write_deep
+from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import Session
 from skillopt.engine.state import Standing
 from skillopt.engine.step_result import StepWork
 from skillopt.envs.views import write_rollout_dir
-from skillopt.model.types import Usage
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 from skillopt.records.directory import RunDir
-
-TARGET_STAGES = frozenset(
-    {"baseline", "rollout", "race", "trial", "gate", "longitudinal", "deep_rollout", "test", "eval"}
-)
-
-
-def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
-    """US dollars of tallied calls at list price; None when a price or a usage is unknown."""
-    total = 0.0
-    for stage, row in stages.items():
-        role, model = (
-            ("target", session.target.model) if stage in TARGET_STAGES else ("optimizer", session.optimizer.model)
-        )
-        usage = Usage(prompt_tokens=row["prompt_tokens"], completion_tokens=row["completion_tokens"])
-        usd = session.price(role, model, usage)
-        if usd is None:
-            return None
-        total += usd
-    return round(total, 6)
 
 
 def _rollout_fields(session: Session, work: StepWork) -> dict[str, Any]:

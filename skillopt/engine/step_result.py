@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +12,13 @@ from skillopt.core.leakage import LeakedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.reflection.appendix_record import Flush
-from skillopt.engine.reflection.deep import DeepReflection
 from skillopt.engine.state import GateResult, Trial
+from skillopt.optimizer.appendix import PendingNote, new_notes
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
+from skillopt.optimizer.deep_reflect import Probe
 from skillopt.optimizer.race import Proposal, Runner
-from skillopt.optimizer.reflect import Reflection
+from skillopt.optimizer.reflect import Group, Reflection
 from skillopt.optimizer.select import Selection
 
 
@@ -56,6 +56,105 @@ class Credit:
     def to_json(self) -> dict[str, Any]:
         """`credit.json`."""
         return {"calls": self.calls, "rows": [row.to_json() for row in self.rows]}
+
+
+@dataclass(frozen=True)
+class DeepReflection:
+    """What it came to. `warning` says why there are no patches, or which are missing; blank when all went well."""
+
+    chosen: tuple[str, ...] = ()
+    probe: Probe | None = None
+    rollouts: tuple[Rollout, ...] = ()
+    groups: tuple[Group, ...] = ()
+    warning: str = ""
+
+    @property
+    def n_patches(self) -> int:
+        """Patches with at least one item."""
+        return sum(g.reply is not None and bool(g.reply.patch.items) for g in self.groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """`probe.json`."""
+        probe = self.probe.to_json() if self.probe else {"reasoning": "", "probe_instruction": None}
+        return {**probe, "item_ids": list(self.chosen), "warning": self.warning}
+
+    def fields(self) -> dict[str, Any]:
+        """Its share of the step record."""
+        return {"n_items": len(self.chosen), "n_rerun": len(self.rollouts), "n_patches": self.n_patches,
+                "warning": self.warning}  # fmt: skip
+
+
+BYPASS = "reminders pass the gate by (optimizer.skill_aware_gate_with_selection: false): kept as measured"
+
+
+@dataclass
+class Flush:
+    """What became of one step's notes; filled in as it happens, so that a stop leaves a true account."""
+
+    step: int
+    proposed: tuple[str, ...]
+    """Of all replies of the step, equal ones included."""
+    before: tuple[str, ...]
+    """The appendix that the step found."""
+    after: tuple[str, ...]
+    pending: tuple[PendingNote, ...] = ()
+    """Notes that are not in the skill, of this step and of earlier ones."""
+    tried: tuple[str, ...] = ()
+    """The notes of the text that was measured."""
+    consolidated: int = 0
+    """By how many notes the list was shortened in the text that was measured."""
+    not_consolidated: str = ""
+    leaked: list[LeakedEdit] = field(default_factory=list[LeakedEdit])
+    candidate: Skill | None = None
+    gated: GateResult | None = None
+    verdict: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Hash, scores and verdict of the candidate, once it was measured."""
+    forced: bool = False
+    reason: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """True when the notes entered the skill."""
+        return self.gated is not None and self.gated.kept
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The notes that the gate refused in this step."""
+        last = self.candidate.hash if self.candidate else None
+        return tuple(p.note for p in self.pending if p.refused and p.refused == last)
+
+    @property
+    def added(self) -> int:
+        """Notes in the appendix that were not there before."""
+        return len(new_notes(self.before, self.after))
+
+    def fields(self) -> dict[str, Any]:
+        """Their share of the step record. `appendix` says which text was measured, if one was, and how it fared."""
+        verdict: dict[str, Any] = {"action": None, **self.verdict, "reason": self.reason}
+        return {
+            "n_execution_lapse_notes": len(self.proposed),
+            "n_appendix_notes_added": self.added,
+            "n_appendix_notes_total": len(self.after),
+            "n_appendix_notes_consolidated": self.consolidated if self.kept else 0,
+            "n_appendix_notes_pending": len(self.pending),
+            "appendix": {"gate_bypassed": self.forced, **verdict},
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """`appendix_notes.json`."""
+        return {
+            "step_notes": list(self.proposed),
+            "appendix_before": list(self.before),
+            "tried": list(self.tried),
+            "appendix_after": list(self.after),
+            "pending": [p.to_json() for p in self.pending],
+            "n_consolidated": self.consolidated,
+            "not_consolidated": self.not_consolidated,
+            "leaked": [leak.to_json() for leak in self.leaked],
+            "action": self.gated.verdict.action if self.gated else None,
+            "gate_bypassed": self.forced,
+            "measured_hash": self.candidate.hash if self.candidate and self.gated else None,
+        }
 
 
 @dataclass

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from skillopt.config.derived import steps_per_epoch
 from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.outcome import Missing
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.engine.acceptance.decide import settle
-from skillopt.engine.batches import StepPlan, epoch_steps, steps_per_epoch
+from skillopt.engine.batches import StepPlan, epoch_steps
 from skillopt.engine.epoch.end import acceptance, end_epoch, look_ahead
 from skillopt.engine.epoch.meta_reflect import direction
 from skillopt.engine.finish import RunResult, finish

@@ -19,9 +19,8 @@ from skillopt.core.item import Item
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import write_logs
+from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import Session, count_rollouts
-from skillopt.engine.step_record import cost_of
 from skillopt.engine.summary import split_summary
 from skillopt.explain.edit_worth import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced

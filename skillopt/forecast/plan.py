@@ -7,20 +7,26 @@ never smaller. A split too small to decide anything is refused or warned about, 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from skillopt.config import Config, role_settings
+from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.compatibility import refuse_combinations
+from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
-from skillopt.forecast.estimate import Estimate, PerCall
+from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
 from skillopt.forecast.gate_power import gate_forecast
 from skillopt.forecast.workload import Range, Sizes, StageCalls, Workload, total, workload
 from skillopt.gate.power import detectable_gain, items_for
-from skillopt.model.prices import PriceTable
+from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
+from skillopt.records.directory import JOURNAL
+from skillopt.store.journal import Journal
 
 SMALL_SPLIT = 20
 """Below this many items a split decides next to nothing; the plan says so with numbers."""
@@ -211,3 +217,27 @@ def _remarks(sizes: Sizes, splits: Splits, work: Workload, fits: Range | None) -
 def _span(span: Range) -> str:
     low, high = round(span.low), round(span.high)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def plan_of(work: Work, out_root: Path) -> Plan:
+    """The forecast, informed by what earlier calls of the same run directory used."""
+    config = work.config
+    prices = load_prices(Path(config.model.prices) if config.model.prices else None)
+    observed = None
+    path = out_root / JOURNAL
+    if path.is_file():
+        # A journal that cannot be read yet (a run killed in its first milliseconds) only means that nothing was
+        # observed; opening the run says what is wrong with it, or makes it anew.
+        with contextlib.suppress(JournalError):
+            journal = Journal.open(path, replay=True)
+            try:
+                observed = observed_calls(journal.ledger())
+            finally:
+                journal.close()
+    return make_plan(config, work.env, work.splits, work.initial, prices, observed=observed)
+
+
+def refuse(plan: Plan) -> None:
+    """Raises `DataError` with the first reason not to start."""
+    if plan.refusals:
+        raise DataError(plan.refusals[0])

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from skillopt.config import Config
-from skillopt.engine.batches import steps_per_epoch
-from skillopt.forecast.workload_gate import RESAMPLED, drafts, gate_calls, trial_items
+from skillopt.config.derived import RESAMPLED, drafts, steps_per_epoch, trial_items
+from skillopt.forecast.workload_gate import gate_calls
 from skillopt.optimizer.modes import REWRITE, update_mode
 
 

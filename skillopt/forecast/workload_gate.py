@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 
 from skillopt.config import Config
-
-RESAMPLED = 3
-"""From so many gate candidates on, one of them is a second sample of the reflection."""
+from skillopt.config.derived import credit_calls, drafts, most_edits, trial_items
 
 EARLY_STOP_SHARE = 0.2
 """Share of the gate's calls that a clearly bad candidate still needs, the current skill's failures asked first."""
@@ -37,30 +35,3 @@ def gate_calls(config: Config, selection: int, train: int) -> GateCalls:
     least = math.ceil(trial * early)
     # A look may prune first (every edit since the last proof left out once) and measure what it proved once more.
     return GateCalls((0, 2 * n), (least, credit + trial + trial * (edits + 1)), (0, 2 * n + trial))
-
-
-def drafts(config: Config) -> bool:
-    """True under the rule that keeps drafts."""
-    return config.evaluation.gate_rule == "paired" and config.evaluation.use_gate
-
-
-def trial_items(config: Config, selection: int, train: int) -> int:
-    """Training items of one trial, at most."""
-    evaluation = config.evaluation
-    return min(train, evaluation.gate_trial_items or max(8, math.ceil(0.4 * selection * evaluation.repeats)))
-
-
-def most_edits(config: Config) -> int:
-    """Edits that one step may apply, as the forecast counts them."""
-    return max(1, config.optimizer.learning_rate)
-
-
-def credit_calls(config: Config, edits: int, trial: int) -> int:
-    """Most calls of one step's credit; 0 where it is off or the update is no patch."""
-    evaluation = config.evaluation
-    mode = evaluation.gate_credit
-    if mode == "auto":
-        mode = "always" if evaluation.gate_rule == "paired" else "off"
-    if mode == "off" or not evaluation.use_gate or config.optimizer.skill_update_mode != "patch" or edits < 2:
-        return 0
-    return min(evaluation.gate_credit_calls or trial, edits * trial)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from skillopt.config.derived import steps_per_epoch
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
-from skillopt.engine.batches import epoch_batches, epoch_steps, steps_per_epoch
+from skillopt.engine.batches import epoch_batches, epoch_steps
 
 
 def items(n: int) -> list[Item]:

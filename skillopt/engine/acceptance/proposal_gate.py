@@ -13,9 +13,9 @@ from typing import Any
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count_gate, gate, settle
+from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import Session
 from skillopt.engine.state import GateResult, Standing
-from skillopt.engine.step_record import cost_of
 from skillopt.envs.views import write_rollout_dir
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer.context import Tally

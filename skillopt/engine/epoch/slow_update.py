@@ -12,18 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.leakage import LeakedEdit, strip_leaks
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields, write_gate
+from skillopt.engine.build import without_leaks
 from skillopt.engine.epoch.comparison import Comparison
 from skillopt.engine.run.context import Session
 from skillopt.engine.state import GateResult, Measured, Standing
 from skillopt.envs.rollout import Call, run_one
 from skillopt.optimizer.schemas.epoch import Written
-from skillopt.optimizer.veto import lines_without_faults
 
 NAME = "slow_update"
 PLACEHOLDER_ORIGIN = "slow_update_placeholder_epoch_01"
@@ -86,26 +84,6 @@ async def update(
     result = work.result(session, standing, body)
     await asyncio.to_thread(_write, session, work, candidate, gated)
     return result
-
-
-def without_leaks(session: Session, skill: Skill, guidance: str) -> tuple[str, list[LeakedEdit]]:
-    """The guidance without lines that copy items or answers (`optimizer.leakage`) or would make an error of form
-    (`optimizer.lint_veto`); blank when nothing may stay."""
-    mode = session.config.optimizer.leakage
-    guidance, faulty = lines_without_faults(session.config.optimizer, skill, guidance)
-    if mode == "off" or not guidance:
-        return guidance, faulty
-    lines = Patch(tuple(Edit("append", content=line) for line in guidance.splitlines() if line.strip()))
-    _, leaked = strip_leaks(skill, lines, session.leaks, allowed=session.initial.text)
-    if leaked and mode == "refuse":
-        return "", [*faulty, *leaked]
-    out = {leak.edit.content for leak in leaked}
-    clean = "\n".join(line for line in guidance.splitlines() if line not in out).strip()
-    # Lines that are harmless alone may spell an answer together.
-    together = session.leaks.find(clean, allowed=f"{session.initial.text}\n\n{skill.text}")
-    if together:
-        return "", [*faulty, *leaked, LeakedEdit(0, Edit("all lines together"), tuple(together))]
-    return clean, [*faulty, *leaked]
 
 
 def _write(session: Session, work: EpochWork, candidate: Skill | None, gated: GateResult | None) -> None:

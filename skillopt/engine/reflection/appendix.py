@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillopt.core.regions import appendix_notes, note_key, region_text, with_appendix
-from skillopt.core.skill import APPENDIX, Skill
+from skillopt.core.regions import appendix_notes, note_key, with_appendix
+from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields
-from skillopt.engine.epoch.slow_update import without_leaks
-from skillopt.engine.reflection.appendix_record import BYPASS, Flush
+from skillopt.engine.build import without_leaks
 from skillopt.engine.run.context import Session
 from skillopt.engine.state import Standing
-from skillopt.engine.step_result import StepWork
+from skillopt.engine.step_result import BYPASS, Flush, StepWork
 from skillopt.optimizer.appendix import PendingNote, consolidate, new_notes
 
 
@@ -31,11 +30,6 @@ class AppendixWork(EpochWork):
     def origin(self) -> str:
         """The tag of a skill that they produce."""
         return f"appendix_step_{self.step:04d}"
-
-
-def with_block(skill: Skill) -> Skill:
-    """The skill that training starts from: with an empty appendix, unless it has one already."""
-    return skill if region_text(skill, APPENDIX) is not None else with_appendix(skill, ())
 
 
 async def flush(session: Session, standing: Standing, work: StepWork) -> None:

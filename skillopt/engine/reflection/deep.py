@@ -7,49 +7,23 @@ skill. Whatever fails on the way is a warning of the step; only what ends the ru
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import Batch
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.step_result import DeepReflection
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.deep_reflect import Probe, choose, design
-from skillopt.optimizer.reflect import Group, reflect
+from skillopt.optimizer.reflect import reflect
 from skillopt.records.directory import RunDir
 
 STAGE = "deep_rollout"
 """Tag of the attempts that are made again."""
-
-
-@dataclass(frozen=True)
-class DeepReflection:
-    """What it came to. `warning` says why there are no patches, or which are missing; blank when all went well."""
-
-    chosen: tuple[str, ...] = ()
-    probe: Probe | None = None
-    rollouts: tuple[Rollout, ...] = ()
-    groups: tuple[Group, ...] = ()
-    warning: str = ""
-
-    @property
-    def n_patches(self) -> int:
-        """Patches with at least one item."""
-        return sum(g.reply is not None and bool(g.reply.patch.items) for g in self.groups)
-
-    def to_json(self) -> dict[str, Any]:
-        """`probe.json`."""
-        probe = self.probe.to_json() if self.probe else {"reasoning": "", "probe_instruction": None}
-        return {**probe, "item_ids": list(self.chosen), "warning": self.warning}
-
-    def fields(self) -> dict[str, Any]:
-        """Its share of the step record."""
-        return {"n_items": len(self.chosen), "n_rerun": len(self.rollouts), "n_patches": self.n_patches,
-                "warning": self.warning}  # fmt: skip
 
 
 async def deep_reflect(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from skillopt.engine.run.context import Session
+from skillopt.model.types import Usage
 from skillopt.store.atomic import write_json
 
 
@@ -24,3 +25,23 @@ def write_logs(session: Session) -> None:
     remember_time(session)
     write_json(session.run_dir.logs / "ledger.json", {"calls": rows})
     write_json(session.run_dir.logs / "timings.json", session.timings.data)
+
+
+TARGET_STAGES = frozenset(
+    {"baseline", "rollout", "race", "trial", "gate", "longitudinal", "deep_rollout", "test", "eval"}
+)
+
+
+def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
+    """US dollars of tallied calls at list price; None when a price or a usage is unknown."""
+    total = 0.0
+    for stage, row in stages.items():
+        role, model = (
+            ("target", session.target.model) if stage in TARGET_STAGES else ("optimizer", session.optimizer.model)
+        )
+        usage = Usage(prompt_tokens=row["prompt_tokens"], completion_tokens=row["completion_tokens"])
+        usd = session.price(role, model, usage)
+        if usd is None:
+            return None
+        total += usd
+    return round(total, 6)

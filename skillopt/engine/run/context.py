@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.config import Config
+from skillopt.config.derived import RESAMPLED
 from skillopt.core.item import Item
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.rollout import Rollout
@@ -19,7 +20,6 @@ from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
-from skillopt.forecast.workload_gate import RESAMPLED
 from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
 from skillopt.model.types import ChatModel, Usage

@@ -17,13 +17,13 @@ import yaml
 
 from skillopt.agents.exec import ExecAgent
 from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
+from skillopt.config.derived import steps_per_epoch
 from skillopt.config.roles import RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.leakage import LeakIndex
+from skillopt.core.regions import with_block
 from skillopt.core.skill import Skill
-from skillopt.engine.batches import steps_per_epoch
-from skillopt.engine.reflection.appendix import with_block
 from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect

@@ -15,12 +15,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from skillopt.cli.setup import Work
 from skillopt.config import Config, fingerprint_fields
 from skillopt.core.errors import ConfigError, JournalError, RunDirError, SkillOptError
 from skillopt.core.hashing import digest
 from skillopt.core.skill import Skill
 from skillopt.engine.run.opening import check_fingerprint, load_env
+from skillopt.engine.run.prepare import Work
 from skillopt.records.directory import JOURNAL
 from skillopt.store.atomic import file_error
 from skillopt.store.journal import Journal
