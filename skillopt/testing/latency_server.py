@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -228,7 +228,7 @@ class LatencyServer:
             return await self._deliver(request, body, fate, tally)
 
     @contextlib.asynccontextmanager
-    async def _place(self) -> Any:
+    async def _place(self) -> AsyncGenerator[None, None]:
         b = self.behaviour
         waits = b.width is not None and not b.reject_above_width
         if waits and self._places is None:

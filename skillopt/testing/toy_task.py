@@ -23,7 +23,8 @@ SPLITS = {"train": 16, "val": 12, "test": 12}
 
 def request_of(body: Mapping[str, Any]) -> ChatRequest:
     """The request a body was made of. The stage is not on the wire; the schema's name stands for it."""
-    schema: dict[str, Any] = (body.get("response_format") or {}).get("json_schema") or {}
+    form: Mapping[str, Any] = body.get("response_format") or {}
+    schema: Mapping[str, Any] = form.get("json_schema") or {}
     return ChatRequest(
         messages=tuple(Message(m["role"], m["content"]) for m in body["messages"]),
         stage=schema.get("name", ""),
@@ -75,5 +76,5 @@ def write_config(path: Path, data: Path, base_url: str = "", **changes: Any) -> 
     for name, value in changes.items():
         section, key = name.split("__", 1)
         config.setdefault(section, {})[key] = value
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config))  # pyright: ignore[reportUnknownMemberType]
     return path

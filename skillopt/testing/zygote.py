@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -159,12 +160,9 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
-    import openai
-    import openai.resources.chat.completions
-
-    import skillopt.cli.main  # noqa: F401 - imported for the children
-
-    _ = openai.AsyncOpenAI
+    # Imported for the children: what a command line would import in its first second.
+    for module in ("openai.resources.chat.completions", "skillopt.cli.main"):
+        import_module(module)
     print(READY, flush=True)
     while line := os.read(0, 1 << 20).decode():
         order = json.loads(line)

@@ -19,10 +19,9 @@ from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.opening import probe
 from skillopt.model.registry import create_backend
 from tests.config.standins import SCHEMAS
-
-from .contract.anthropic_protocol import MessagesProtocol
-from .contract.openai_protocol import AzureProtocol, ChatProtocol, MinimaxProtocol, VllmProtocol
-from .contract.server import KEY, MODEL, Fault, Protocol, ProviderServer
+from tests.model.providers.contract.anthropic_protocol import MessagesProtocol
+from tests.model.providers.contract.openai_protocol import AzureProtocol, ChatProtocol, MinimaxProtocol, VllmProtocol
+from tests.model.providers.contract.server import KEY, MODEL, Fault, Protocol, ProviderServer
 
 WRONG = "sk-wrong-" + "9f8e7d6c" * 4
 PROVIDERS: Mapping[str, tuple[type[Protocol], Mapping[str, Any]]] = {

@@ -13,8 +13,7 @@ from skillopt.model.types import ChatReply
 from skillopt.optimizer.schemas import edits as schemas
 from skillopt.testing import toy
 from skillopt.testing.scripted import ScriptedBackend, create, load_script
-
-from .model_support import ask
+from tests.model.model_support import ask
 
 SCRIPT = r"""
 rules:

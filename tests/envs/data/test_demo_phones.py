@@ -11,8 +11,7 @@ import pytest
 from skillopt.core.errors import ConfigError
 from skillopt.envs.data.demo_phones import COUNTRIES, main, make_items, make_splits
 from skillopt.envs.registry import create_env
-
-from .conftest import Config
+from tests.envs.conftest import Config
 
 phonenumbers = pytest.importorskip("phonenumbers")
 

@@ -14,8 +14,7 @@ from skillopt.core.item import SPLITS
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import items_needed, load_splits, parse_ratio, split_sizes
 from skillopt.envs.searchqa.dataloader import SOURCE
-
-from .conftest import Config, qa, shared, split_dir, write
+from tests.envs.conftest import Config, qa, shared, split_dir, write
 
 
 @pytest.mark.parametrize(

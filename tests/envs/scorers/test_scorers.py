@@ -16,8 +16,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.scorers import ANSWER_FORMATS, Gold, build_scorer, extract_answer
 from skillopt.envs.scorers.text import exact_match, normalise, sub_match, token_f1
-
-from .conftest import shared
+from tests.envs.conftest import shared
 
 
 def score(spec: Any, answer: str, gold: Any, **data: Any) -> Scored:

@@ -20,10 +20,9 @@ from skillopt.model.providers import azure_token, sdk
 from skillopt.model.providers.azure_token import CachedToken, Token, from_az, from_managed_identity
 from skillopt.model.providers.openai_chat import create
 from skillopt.model.types import ChatReply
-
-from .contract.openai_protocol import AzureProtocol
-from .contract.server import KEY, MODEL, ProviderServer
-from .model_support import ask
+from tests.model.model_support import ask
+from tests.model.providers.contract.openai_protocol import AzureProtocol
+from tests.model.providers.contract.server import KEY, MODEL, ProviderServer
 
 TOKEN = "eyJ0eXAiOiJKV1QifQ.eyJhdWQiOiJ4In0.c2lnbmF0dXJl"
 ENDPOINT = "https://my-resource.openai.azure.com"

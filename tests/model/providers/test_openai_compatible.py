@@ -17,8 +17,7 @@ from skillopt.core.errors import ConfigError, ContextOverflow, FatalModelError, 
 from skillopt.model.providers.openai_compatible import CompatibleSettings, create
 from skillopt.model.types import ChatReply, ChatRequest, Message, Usage
 from skillopt.testing.latency_server import Behaviour, LatencyServer
-
-from .model_support import ask, compatible
+from tests.model.model_support import ask, compatible
 
 SECRET = "sk-proj-abcdefghijklmnop1234567890"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}

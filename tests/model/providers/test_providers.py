@@ -21,11 +21,10 @@ from skillopt.model.registry import create_backend
 from skillopt.model.traffic.reply_warnings import REASONING_ONLY, TOOL_TEXT, symptoms
 from skillopt.model.types import ChatReply, ChatRequest, Message
 from tests.config.standins import SCHEMAS
-
-from .contract.anthropic_protocol import MessagesProtocol
-from .contract.openai_protocol import ChatProtocol, MinimaxProtocol, VllmProtocol
-from .contract.server import KEY, MODEL, Fault, ProviderServer, Say
-from .model_support import ask
+from tests.model.model_support import ask
+from tests.model.providers.contract.anthropic_protocol import MessagesProtocol
+from tests.model.providers.contract.openai_protocol import ChatProtocol, MinimaxProtocol, VllmProtocol
+from tests.model.providers.contract.server import KEY, MODEL, Fault, ProviderServer, Say
 
 OPENAI, ANTHROPIC = "sk-proj-" + "a1b2c3d4" * 5, "sk-ant-api03-" + "a1b2c3d4" * 5
 
@@ -134,7 +133,7 @@ async def test_a_server_without_schemas_is_told_in_the_prompt() -> None:
     class Older(MessagesProtocol):
         def accept(self, request: Any, body: Any) -> Any:
             if "output_config" in body:
-                from .contract.server import Refused
+                from tests.model.providers.contract.server import Refused
 
                 raise Refused(400, "output_config.format: Extra inputs are not permitted")
             return super().accept(request, body)

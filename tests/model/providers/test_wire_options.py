@@ -16,8 +16,7 @@ from skillopt.config import load_config, parse_overrides, role_settings
 from skillopt.config.table import shared_specs
 from skillopt.model.registry import create_backend
 from skillopt.model.types import ChatReply
-
-from .model_support import ask
+from tests.model.model_support import ask
 
 ROLES = ("optimizer", "target")
 FAMILIES = ("azure_openai_", "openai_compatible_", "qwen_chat_", "minimax_", "anthropic_", "openai_")

@@ -12,8 +12,8 @@ import pytest
 from skillopt.core.errors import ConfigError, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.model.replies import parse_reply
 from skillopt.model.types import ChatRequest, Message, Usage
+from tests.model.model_support import ask
 
-from ..model_support import ask
 from .conftest import Make
 from .server import KEY, MODEL, Fault, ProviderServer, Say
 
