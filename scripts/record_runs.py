@@ -80,7 +80,7 @@ RUNS: Mapping[str, Mapping[str, object]] = {
                "train": {"num_epochs": 2, "batch_size": 8, "seed": 3}},
     "rewrite": {**STRICT, "optimizer": {"skill_update_mode": "rewrite_from_suggestions"}},
     "epochs": {**STRICT, "optimizer": EVERYTHING, "train": {"num_epochs": 3}},
-    "vetoed": {"train": {"num_epochs": 1}, "evaluation": {"gate_rule": "strict"}, "environment": {"TOY_BAD_EDITS": "1"}},
+    "vetoed": {**STRICT, "train": {"num_epochs": 1}, "environment": {"TOY_BAD_EDITS": "1"}},
     "no_baseline": {"environment": {"TOY_IS_OUT": "1"}},
     "stopped": {**STRICT, "budget": {"max_calls": 60}},
     "killed": {**STRICT, "environment": {"TOY_DIES_AT": "75"}},

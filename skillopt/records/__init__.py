@@ -1,1 +1,1 @@
-"""Floor 1: the run as a published format. Standard library only; what other programs read of a run is here."""
+"""Floor 1: the run as a published, versioned format. Standard library only; see `schema`, `events`, `reading`."""
