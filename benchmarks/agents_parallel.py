@@ -3,7 +3,7 @@
     python benchmarks/agents_parallel.py [--loop 200] [--each 8]
 
 Models are scripted and local. After each round the process list is searched for anything that the round began (a
-variable in the environment marks it, so processes that left their session are found too). Memory is the peak of this
+variable in the environment marks it, so processes that left their context are found too). Memory is the peak of this
 process and the largest sum over all its descendants, sampled every 0.2 s. Ends with 1 when a rollout was lost or a
 process is left. Programs that are not installed are named and left out.
 """

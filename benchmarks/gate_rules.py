@@ -120,7 +120,7 @@ class PairedRun:
         self.proven = self.draft = world.start
         self.bar = world.answers(world.start)
         self.known: dict[int, bool] = {}
-        self.climb: list[tuple[float, float]] = []
+        self.draft_gains: list[tuple[float, float]] = []
 
     def run(self) -> Result:
         """All steps and the last look."""
@@ -144,7 +144,7 @@ class PairedRun:
         self.result.good_seen += candidate.accuracy > self.draft.accuracy
         if self._trial(candidate, set(batch)):
             self.draft = candidate
-            if proof_is_likely(self.climb, self.n, alpha=self.ledger.price(last=False)):
+            if proof_is_likely(self.draft_gains, self.n, alpha=self.ledger.price(last=False)):
                 self._look(last=False)
 
     def _trial(self, candidate: State, batch: set[int]) -> bool:
@@ -157,7 +157,7 @@ class PairedRun:
         if not verdict.accepted:
             return False
         wins, losses = len(verdict.evidence.wins), len(verdict.evidence.losses)
-        self.climb.append(((wins - losses) / len(items), losses / len(items)))
+        self.draft_gains.append(((wins - losses) / len(items), losses / len(items)))
         self.known = {i: bool(drawn >> i & 1) for i in items}
         return True
 
@@ -171,11 +171,11 @@ class PairedRun:
             self.result.accept(self.proven, self.draft)
             self.proven, self.bar = self.draft, self.world.answers(self.draft)
             self.result.calls += self.n
-            self.climb.clear()
+            self.draft_gains.clear()
         elif verdict.action == "reject":
             self.draft = self.proven
             self.known.clear()
-            self.climb.clear()
+            self.draft_gains.clear()
 
     def _drive(self, gate: StrictGate | PairedGate, order: list[Unit], drawn: int) -> Verdict:
         while not gate.settled:

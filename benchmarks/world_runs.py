@@ -25,7 +25,7 @@ from skillopt.config import Resolved, load_config
 from skillopt.core.errors import ConfigError
 from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 
@@ -144,9 +144,9 @@ def scratch() -> str | None:
 
 
 async def _train(config: Resolved, out_root: Path) -> None:
-    async with open_session(config, out_root=out_root, emit=Events()) as session:
-        session.optimizer.meter = Budget()  # without limits: the run's budget is for the target
-        result = await train(session)
+    async with open_run_context(config, out_root=out_root, emit=Events()) as context:
+        context.optimizer.meter = Budget()  # without limits: the run's budget is for the target
+        result = await train(context)
     if result.stopped_by == "fault":
         raise RuntimeError(f"the run broke off: {result.stopped}")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from skillopt.agents.base import Attempt, Task, text_of
-from skillopt.agents.run import AgentRun, Asked, Expected
+from skillopt.agents.run import AgentRequest, AgentRun, Expected
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
@@ -100,7 +100,7 @@ class ExecAgent:
         await self.find()
         workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery)
         key = self._key(workspace, task.repeat)
-        asked = Asked(
+        asked = AgentRequest(
             workspace=workspace,
             key=key,
             stage=task.stage,
@@ -137,7 +137,7 @@ class ExecAgent:
         workspace = Workspace(prompt=prompt, package="", task="")
         key = self._key(workspace, request.repeat)
         mark = mark_of(Skill(""))
-        asked = Asked(workspace, key, request.stage, mark, True, request.priority, request.deadline_s)
+        asked = AgentRequest(workspace, key, request.stage, mark, True, request.priority, request.deadline_s)
         value = await self._run(asked)
         return ChatReply(value["text"], usage=usage_from_json(value["usage"]), model=self.model)
 
@@ -145,7 +145,7 @@ class ExecAgent:
         """One small run, so that a missing program, login or model is told before anything is spent."""
         await self.chat(ChatRequest((Message("user", _PROBE),), stage="probe", deadline_s=300.0))
 
-    async def _run(self, asked: Asked) -> Any:
+    async def _run(self, asked: AgentRequest) -> Any:
         run = AgentRun(self, asked)
         label = f"a {asked.stage} run of {self.settings.cli.name}"
         return (await self.journal.once(asked.key, run.record, label=label)).value

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from skillopt.agents.settings import AgentSettings
 from skillopt.core.errors import ModelError
 from skillopt.harnesses.failure import Failure
-from skillopt.harnesses.session import Session
+from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.types import Usage
 
 
-def usage_of(session: Session) -> Usage:
+def usage_of(session: HarnessRun) -> Usage:
     """A session's tokens as a call's usage."""
     tokens = session.tokens
     return Usage(tokens.input, tokens.output, tokens.cached, tokens.reasoning)

@@ -27,13 +27,13 @@ from skillopt.core.errors import (
     TransientModelError,
 )
 from skillopt.core.redact import redact
+from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
 from skillopt.harnesses.launch import run
-from skillopt.harnesses.session import Session
 from skillopt.model.prices import Price
 from skillopt.model.tokens import bound
 from skillopt.model.traffic.breaker import Breaker
-from skillopt.model.traffic.limiter import Limiter, Place
+from skillopt.model.traffic.limiter import Limiter, Slot
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Meter, Usage
 from skillopt.model.usage import combined
@@ -91,7 +91,7 @@ class Owner(Protocol):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AgentRequest:
     """What a run is asked. `mark` proves that the skill was read; `injected` says that the prompt holds it anyway."""
 
     workspace: Workspace
@@ -106,7 +106,7 @@ class Asked:
 class AgentRun:
     """One run on its way: what was tried and paid so far."""
 
-    def __init__(self, owner: Owner, asked: Asked) -> None:
+    def __init__(self, owner: Owner, asked: AgentRequest) -> None:
         self._owner, self._asked = owner, asked
         self._deadline = Deadline(asked.deadline_s)
         self._admitted = False
@@ -139,7 +139,7 @@ class AgentRun:
             **usage.to_json(),
         )
 
-    async def _answered(self) -> Session:
+    async def _answered(self) -> HarnessRun:
         """Run until there is an answer, or the empty ones are used up."""
         left = self._owner.settings.empty_retries
         reminder = ""
@@ -154,7 +154,7 @@ class AgentRun:
                 return session
             left, reminder = left - 1, REMINDER
 
-    async def _placed(self, reminder: str) -> Session:
+    async def _placed(self, reminder: str) -> HarnessRun:
         """Wait for a place, run once, and tell limiter and breaker how it went."""
         owner = self._owner
         while True:
@@ -166,7 +166,7 @@ class AgentRun:
                     return await self._from(place, reminder)
             await owner.breaker.changed()
 
-    async def _from(self, place: Place, reminder: str) -> Session:
+    async def _from(self, place: Slot, reminder: str) -> HarnessRun:
         try:
             session = await self._paid(reminder)
         except TransientModelError as error:
@@ -178,7 +178,7 @@ class AgentRun:
         self._owner.breaker.healthy()
         return session
 
-    async def _paid(self, reminder: str) -> Session:
+    async def _paid(self, reminder: str) -> HarnessRun:
         """Reserve, run, settle with what the agent reports; a run without any report is released."""
         owner = self._owner
         expected = owner.expected
@@ -208,7 +208,7 @@ class AgentRun:
         expected.learn(usage)
         return session
 
-    async def _once(self, reminder: str) -> Session:
+    async def _once(self, reminder: str) -> HarnessRun:
         """One run of the program in a fresh place."""
         owner, settings = self._owner, self._owner.settings
         place = owner.new_place()
@@ -236,7 +236,7 @@ class AgentRun:
                 await asyncio.to_thread(self._keep, settings.keep, place)
             await asyncio.to_thread(shutil.rmtree, place, True)
 
-    async def _started(self, job: Job, place: Path) -> Session:
+    async def _started(self, job: Job, place: Path) -> HarnessRun:
         settings = self._owner.settings
         if job.endpoint is None and not job.api_key:
             link_login(job, settings.cli.login_files)
@@ -266,7 +266,7 @@ class AgentRun:
                 except UnicodeDecodeError:
                     path.write_bytes(content)
 
-    def _value(self, session: Session, usage: Usage) -> dict[str, Any]:
+    def _value(self, session: HarnessRun, usage: Usage) -> dict[str, Any]:
         """What the journal stores, redacted."""
         owner, settings, asked = self._owner, self._owner.settings, self._asked
         secrets = settings.secrets

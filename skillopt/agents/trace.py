@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from skillopt.core.redact import redact
-from skillopt.harnesses.session import Session, Step
+from skillopt.harnesses.harness_run import HarnessRun, Step
 
 LONGEST_OUTPUT = 6_000
 """Characters kept of one tool's output, head and tail."""
@@ -18,13 +18,13 @@ _SHELLS = frozenset({"shell", "exec_command", "bash", "Bash", "run_shell_command
 READ_NOTE = "(the text of the skill)"
 
 
-def read_skill(session: Session, name: str, mark: str) -> bool:
+def read_skill(session: HarnessRun, name: str, mark: str) -> bool:
     """True when the candidate's own text came before the model, or the program reports that it loaded the skill."""
     seen = any(mark in (step.output or "") or (step.kind == "skill" and mark in step.text) for step in session.steps)
     return seen or name in session.skills
 
 
-def trajectory(session: Session, *, mark: str, secrets: Collection[str], tools: bool) -> list[dict[str, Any]]:
+def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tools: bool) -> list[dict[str, Any]]:
     """The session in the shape of a conversation. Without `tools` only what the agent said is kept."""
     rows: list[dict[str, Any]] = []
     turn = 0

@@ -21,7 +21,7 @@ from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.evaluate import split_names
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, ablate, place_of
 from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast
 from skillopt.explain.edit_worth import parts
@@ -65,12 +65,12 @@ def run_ablation(
 
     What the run has paid for is free. Results go to <run>/ablation.
     """
-    wanted = Asked(run, config, split, Wish("", prune, threshold, margin), yes, as_json)
+    wanted = AblationRequest(run, config, split, Wish("", prune, threshold, margin), yes, as_json)
     faults.run(lambda: _ablate(wanted, context.args))
 
 
 @dataclass(frozen=True)
-class Asked:
+class AblationRequest:
     """The arguments."""
 
     run: str
@@ -81,7 +81,7 @@ class Asked:
     as_json: bool
 
 
-def _ablate(asked: Asked, leftovers: list[str]) -> int:
+def _ablate(asked: AblationRequest, leftovers: list[str]) -> int:
     screen = Screen(sys.stderr) if asked.as_json else Screen()
     names = split_names(asked.split)
     if len(names) != 1:
@@ -113,13 +113,13 @@ async def _run(screen: Screen, resolved: Resolved, views: RunViews, traced: Trac
     answers = journal if journal.is_file() else None
     with Display(screen, workers=resolved.config.env.workers) as display:
         events.add(display)
-        async with open_session(
+        async with open_run_context(
             resolved, out_root=place_of(views.root), emit=events, need="eval", answers=answers
-        ) as session:
-            return await ablate(session, traced, wish)
+        ) as context:
+            return await ablate(context, traced, wish)
 
 
-def _agreed(screen: Screen, asked: Asked, plan: Forecast, wish: Wish) -> bool:
+def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) -> bool:
     """The plan; asks once, at a terminal, when it may cost money."""
     screen.line(
         f"Plan: {plural(plan.edits, 'edit')} left out in turn, {plural(plan.texts, 'text')} on the {wish.split} split: "

@@ -17,10 +17,10 @@ from skillopt.cli.show import show_eval, show_eval_bill
 from skillopt.config import Resolved, render_dry_run
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
-from skillopt.engine.evaluate import evaluate as evaluate_session
+from skillopt.engine.evaluate import evaluate as evaluate_run
 from skillopt.engine.evaluate import split_names
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session, read_skill
+from skillopt.engine.run.opening import open_run_context, read_skill
 from skillopt.engine.run.output_directory import EVALUATION, eval_place, evaluation_identity
 
 
@@ -77,6 +77,6 @@ async def _run(
     *,
     replay: bool,
 ) -> dict[str, Any]:
-    async with open_session(resolved, out_root=out_root, emit=events, need="eval", replay=replay) as session:
-        session.journal.set_meta(EVALUATION, identity)
-        return await evaluate_session(session, skill, names)
+    async with open_run_context(resolved, out_root=out_root, emit=events, need="eval", replay=replay) as context:
+        context.journal.set_meta(EVALUATION, identity)
+        return await evaluate_run(context, skill, names)

@@ -48,12 +48,12 @@ def init(
     backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
 ) -> None:
     """Make a project for your own tasks: configuration, data, initial skill, README."""
-    asked = Asked(directory, data, scorer, answer_field, ratio, backend)
+    asked = InitRequest(directory, data, scorer, answer_field, ratio, backend)
     faults.run(lambda: _init(asked))
 
 
 @dataclass(frozen=True)
-class Asked:
+class InitRequest:
     """The command's arguments."""
 
     directory: Path
@@ -64,7 +64,7 @@ class Asked:
     backend: str
 
 
-def _init(asked: Asked) -> int:
+def _init(asked: InitRequest) -> int:
     screen = Screen()
     parse_ratio(asked.ratio)
     source = _user_data(asked) if asked.data else _sample(asked)
@@ -89,7 +89,7 @@ def _init(asked: Asked) -> int:
     return faults.DONE
 
 
-def _own_module(asked: Asked) -> list[str]:
+def _own_module(asked: InitRequest) -> list[str]:
     """The file of one's own scorer that lies here: the project gets a copy, so that it works from its directory."""
     file = Path(f"{asked.scorer.partition(':')[0]}.py")
     elsewhere = (asked.directory / file.name).resolve() != file.resolve()
@@ -112,7 +112,7 @@ def _whole_or_nothing(files: Sequence[Path]) -> Generator[None, None, None]:
         raise
 
 
-def _check_sizes(asked: Asked, selection: int, total: int) -> None:
+def _check_sizes(asked: InitRequest, selection: int, total: int) -> None:
     """Training would refuse a selection split of one item; it is said while the project can still be made otherwise."""
     if selection < 2:
         raise DataError(
@@ -157,7 +157,7 @@ class Source:
     answer_format: str
 
 
-def _sample(asked: Asked) -> Source:
+def _sample(asked: InitRequest) -> Source:
     items = sample_tasks.sample_tasks()
     return Source(
         path="data/tasks.jsonl",
@@ -173,7 +173,7 @@ def _sample(asked: Asked) -> Source:
     )
 
 
-def _user_data(asked: Asked) -> Source:
+def _user_data(asked: InitRequest) -> Source:
     path = asked.data or Path()
     if path.is_dir():
         raise DataError(f"{path} is a directory", hint="give --data one file: JSON, JSONL or CSV")
@@ -258,7 +258,7 @@ def _variable(name: str) -> str:
     return f"{{{{ {name} }}}}" if name.isidentifier() else f"{{{{ item[{name!r}] }}}}"
 
 
-def _write(asked: Asked, source: Source) -> None:
+def _write(asked: InitRequest, source: Source) -> None:
     train, selection, _ = split_sizes(source.count, parse_ratio(asked.ratio))
     values: dict[str, Any] = {
         "backend": asked.backend,

@@ -147,19 +147,19 @@ class Story:
     def _gate(record: Data, bar: float | None) -> str:
         score = record.get("candidate_gate_score")
         wins, losses = _count(record.get("wins")), _count(record.get("losses"))
-        flips = f", {wins} won, {losses} lost"
+        tally = f", {wins} won, {losses} lost"
         decided_by_reason = not record.get("evaluated_n") and score is None
         if record.get("trial") is not None or record.get("alpha") is not None or decided_by_reason:
             return f"{verdict(record['action'])}: {record.get('reason')}"
         if record["action"] == "undecided":
-            return f"{verdict('undecided')}: {record.get('reason') or 'too few items could be measured'}{flips}"
+            return f"{verdict('undecided')}: {record.get('reason') or 'too few items could be measured'}{tally}"
         if score is None or record.get("early_stopped"):
             total = record.get("selection_n") or record.get("total_n")
             seen = f"decided after {record.get('evaluated_n')}" + (f" of {total} items" if total else " items")
-            return f"val score cannot pass {number(bar)} {verdict(record['action'])} ({seen}{flips})"
+            return f"val score cannot pass {number(bar)} {verdict(record['action'])} ({seen}{tally})"
         sign = "" if bar is None else (">" if score > bar else "=" if score == bar else "<")
         against = f" {sign} {number(bar)}" if sign else ""
-        return f"val score {number(score)}{against} {verdict(record['action'])}{flips}"
+        return f"val score {number(score)}{against} {verdict(record['action'])}{tally}"
 
     @staticmethod
     def _budget_warning(d: Data) -> list[str]:

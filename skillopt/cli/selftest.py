@@ -15,7 +15,7 @@ from skillopt.cli.setup import ConfigOption, DryRun, resolve_arguments
 from skillopt.cli.wording import percent, plural, scored
 from skillopt.config import Resolved, render_dry_run
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import load_initial, open_session, read_skill
+from skillopt.engine.run.opening import load_initial, open_run_context, read_skill
 from skillopt.engine.run.output_directory import selftest_place
 from skillopt.engine.selftest import SelfTest
 from skillopt.engine.selftest import selftest as run_selftest
@@ -45,8 +45,8 @@ def _selftest(config: Path, leftovers: list[str], path: Path | None, *, dry_run:
     events = Events()
 
     async def run(resolved: Resolved) -> SelfTest:
-        async with open_session(resolved, out_root=out_root, emit=events, need="eval") as session:
-            return await run_selftest(session, skill)
+        async with open_run_context(resolved, out_root=out_root, emit=events, need="eval") as context:
+            return await run_selftest(context, skill)
 
     with Display(screen, workers=resolved.config.env.workers) as display:
         events.add(display)

@@ -21,10 +21,10 @@ from skillopt.cli.wording import usd
 from skillopt.config import Resolved, render_dry_run
 from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
-from skillopt.engine.run.output_directory import Place, train_place
+from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.output_directory import OutputDirectory, train_place
 from skillopt.engine.run.prepare import Work, load_work
-from skillopt.engine.trainer import train as train_session
+from skillopt.engine.trainer import train as train_run
 from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.records.directory import LOGS
 
@@ -38,7 +38,7 @@ def train(
     yes: Yes = False,
 ) -> None:
     """Train a skill; the same command continues a run that was stopped. Any configuration key is also an option."""
-    asked = Asked(replay=replay, allow_config_change=allow_config_change, yes=yes)
+    asked = TrainArgs(replay=replay, allow_config_change=allow_config_change, yes=yes)
     faults.run(lambda: _train(config, context.args, asked, dry_run=dry_run))
 
 
@@ -48,7 +48,7 @@ def plan(context: typer.Context, config: ConfigOption, dry_run: DryRun = False) 
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrainArgs:
     """How a run was asked for."""
 
     replay: bool
@@ -73,7 +73,7 @@ def _print_dry_run(screen: Screen, resolved: Resolved) -> int:
     return faults.DONE
 
 
-def _announce(screen: Screen, resolved: Resolved, work: Work, place: Place) -> Plan:
+def _announce(screen: Screen, resolved: Resolved, work: Work, place: OutputDirectory) -> Plan:
     for text in [*resolved.notices, *([place.remark] if place.remark else [])]:
         screen.line(f"note: {text}")
     forecast = plan_of(work, place.directory)
@@ -81,7 +81,7 @@ def _announce(screen: Screen, resolved: Resolved, work: Work, place: Place) -> P
     return forecast
 
 
-def _train(config: Path, leftovers: list[str], asked: Asked, *, dry_run: bool) -> int:
+def _train(config: Path, leftovers: list[str], asked: TrainArgs, *, dry_run: bool) -> int:
     screen = Screen()
     resolved = resolve_arguments(config, leftovers)
     if dry_run:
@@ -123,16 +123,16 @@ def _agreed(screen: Screen, forecast: Plan) -> bool:
     return typer.confirm(f"This may cost {cost}. Start?", default=False)
 
 
-async def _run(resolved: Resolved, out_root: Path, asked: Asked, events: Events) -> RunResult:
-    async with open_session(
+async def _run(resolved: Resolved, out_root: Path, asked: TrainArgs, events: Events) -> RunResult:
+    async with open_run_context(
         resolved,
         out_root=out_root,
         emit=events,
         need="train",
         replay=asked.replay,
         allow_config_change=asked.allow_config_change,
-    ) as session:
-        return await train_session(session)
+    ) as context:
+        return await train_run(context)
 
 
 def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan, problems: list[str]) -> None:

@@ -82,7 +82,7 @@ class Leak:
 
 
 @dataclass(frozen=True)
-class LeakedEdit:
+class VetoedEdit:
     """An edit that was taken out of a patch, and why: what it copied, or which error of `core.lint` it would have made.
     `index` counts from 1 in the patch as proposed."""
 
@@ -261,17 +261,17 @@ class LeakIndex:
                 at = text.find(seed, at + 1)
 
 
-def strip_leaks(skill: Skill, patch: Patch, index: LeakIndex, *, allowed: str) -> tuple[Patch, list[LeakedEdit]]:
+def strip_leaks(skill: Skill, patch: Patch, index: LeakIndex, *, allowed: str) -> tuple[Patch, list[VetoedEdit]]:
     """`patch` without the edits whose content leaks, and those edits. What `skill` says already is no new leak."""
     kept: list[Edit] = []
-    leaked: list[LeakedEdit] = []
+    vetoed: list[VetoedEdit] = []
     for number, edit in enumerate(patch.edits, start=1):
         leaks = index.find(edit.content, allowed=f"{allowed}\n\n{skill.text}") if edit.content else []
         if leaks:
-            leaked.append(LeakedEdit(number, edit, tuple(leaks)))
+            vetoed.append(VetoedEdit(number, edit, tuple(leaks)))
         else:
             kept.append(edit)
-    return (replace(patch, edits=tuple(kept)) if leaked else patch), leaked
+    return (replace(patch, edits=tuple(kept)) if vetoed else patch), vetoed
 
 
 def _leaks(sources: Iterable[str], rule: Rule, excerpt: str) -> Iterator[Leak]:

@@ -15,16 +15,16 @@ from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import LEAST_TRIAL, default_trial, run_trial
 from skillopt.engine.build import build
-from skillopt.engine.run.context import Session, count_rollouts
-from skillopt.engine.state import Standing
+from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.state import TrainState
 from skillopt.engine.step_result import Credit, Credited, StepWork
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
 
 
-def credit_mode(session: Session) -> str:
+def credit_mode(context: RunContext) -> str:
     """`off`, `rejected` (after a rejected patch) or `always`. `auto` is always under the paired rule."""
-    evaluation = session.config.evaluation
+    evaluation = context.config.evaluation
     if not evaluation.use_gate:
         return "off"
     if evaluation.gate_credit != "auto":
@@ -41,32 +41,32 @@ def shares(edits: Sequence[Edit], budget: int, wanted: int) -> tuple[list[tuple[
     return cut, max(1, min(wanted, budget // len(cut)))
 
 
-async def credit(session: Session, work: StepWork, ctx: StageContext, standing: Standing) -> Credit | None:
+async def credit(context: RunContext, work: StepWork, ctx: StageContext, state: TrainState) -> Credit | None:
     """Try the edits of the step's proposal one by one. None where there is nothing to tell apart."""
-    proposal, evaluation = work.proposal, session.config.evaluation
+    proposal, evaluation = work.proposal, context.config.evaluation
     if proposal is None or not isinstance(proposal.change, Patch) or len(proposal.change.edits) < 2:
         return None
-    wanted = default_trial(session)
+    wanted = default_trial(context)
     budget = evaluation.gate_credit_calls or wanted
     groups, items = shares(proposal.change.edits, budget, wanted)
     step = work.plan.step
-    session.emit("stage.start", stage="credit", step=step, epoch=work.plan.epoch, total=len(groups))
+    context.emit("stage.start", stage="credit", step=step, epoch=work.plan.epoch, total=len(groups))
 
     async def one(edits: tuple[Edit, ...]) -> Credited:
-        alone = await build(session, work, ctx, "alone", Patch(edits))
+        alone = await build(context, work, ctx, "alone", Patch(edits))
         if alone.skill == work.skill:
             return Credited(edits, None)
-        trial = await run_trial(session, alone.skill, standing, step=step, shown=work.all_rollouts, most=items)
+        trial = await run_trial(context, alone.skill, state, step=step, shown=work.all_rollouts, most=items)
         return Credited(edits, trial)
 
-    with session.timings.measure(step, "credit"):
+    with context.timings.measure(step, "credit"):
         rows = await gather_all([one(group) for group in groups])
     asked = [r for row in rows if row.trial for r in row.trial.rollouts]
     count_rollouts(work.tally, "trial", asked)
     kept = tuple(e for row in rows if row.kept for e in row.edits)
-    session.emit("stage.end", stage="credit", step=step, kept=len(kept), total=len(proposal.change.edits))
+    context.emit("stage.end", stage="credit", step=step, kept=len(kept), total=len(proposal.change.edits))
     rest: Proposal | None = None
     if kept:
         patch = Patch(kept, proposal.change.reasoning, proposal.change.meta)
-        rest = await build(session, work, ctx, proposal.name, patch)
+        rest = await build(context, work, ctx, proposal.name, patch)
     return Credit(tuple(rows), rest if rest is not None and rest.skill != work.skill else None, len(asked))

@@ -12,7 +12,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.summary import split_summary, task_table
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
@@ -28,47 +28,47 @@ def split_names(asked: str) -> tuple[str, ...]:
     return (SPLIT_ALIASES[asked],)
 
 
-async def evaluate(session: Session, skill: Skill, splits: Sequence[str]) -> dict[str, Any]:
+async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> dict[str, Any]:
     """Roll out a skill on the given canonical splits; writes `eval_summary.json` and a directory a split.
 
     A directory that holds another skill's evaluation keeps its journal; its views are those of the last skill.
     """
     tally = Tally()
-    repeats = session.config.evaluation.repeats
+    repeats = context.config.evaluation.repeats
     results: dict[str, list[Rollout]] = {}
     for name in splits:
-        items = session.splits.named(name)
-        session.emit("stage.start", stage="eval", step=None, split=name, total=len(items) * repeats)
-        with session.timings.measure(None, f"eval_{name}"):
-            results[name] = await measure(session, skill, items, stage="eval", repeats=repeats)
+        items = context.splits.named(name)
+        context.emit("stage.start", stage="eval", step=None, split=name, total=len(items) * repeats)
+        with context.timings.measure(None, f"eval_{name}"):
+            results[name] = await measure(context, skill, items, stage="eval", repeats=repeats)
         count_rollouts(tally, "eval", results[name])
     per_split = {
-        name: {**split_summary(rollouts), "n_items": len(session.splits.named(name)), "repeats": repeats,
+        name: {**split_summary(rollouts), "n_items": len(context.splits.named(name)), "repeats": repeats,
                "by_task_type": task_table(rollouts)}
         for name, rollouts in results.items()
     }  # fmt: skip
     summary: dict[str, Any] = {
         "skill": skill.hash,
         "skill_chars": len(skill.text),
-        "env": session.env.name,
-        "model": session.target.model,
+        "env": context.env.name,
+        "model": context.target.model,
         "split": splits[0] if len(splits) == 1 else "all",
         "splits": per_split,
         "tokens": tally.stages,
-        "cost": cost_of(session, tally.stages),
+        "cost": cost_of(context, tally.stages),
     }
     if len(splits) == 1:
         summary |= {k: per_split[splits[0]][k] for k in ("n_items", "hard", "soft", "n", "coverage", "interval")}
-    await asyncio.to_thread(_write, session, skill, results, summary)
-    session.emit("eval.end", summary=summary)
+    await asyncio.to_thread(_write, context, skill, results, summary)
+    context.emit("eval.end", summary=summary)
     return summary
 
 
-def _write(session: Session, skill: Skill, results: dict[str, list[Rollout]], summary: dict[str, Any]) -> None:
-    root = session.run_dir.root
+def _write(context: RunContext, skill: Skill, results: dict[str, list[Rollout]], summary: dict[str, Any]) -> None:
+    root = context.run_dir.root
     for name, rollouts in results.items():
         first = [r for r in rollouts if r.repeat == 0]
         write_rollout_dir(root / name if len(results) > 1 else root, first)
-    session.run_dir.write("skill.md", skill.text)
+    context.run_dir.write("skill.md", skill.text)
     write_json(root / "eval_summary.json", summary)
-    write_logs(session)
+    write_logs(context)

@@ -20,9 +20,9 @@ from skillopt.engine.acceptance.decide import count_gate, settle
 from skillopt.engine.acceptance.paired import last_look
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import TARGET_STAGES, cost_of, write_logs
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.targets import reading_notices
-from skillopt.engine.state import Standing
+from skillopt.engine.state import TrainState
 from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
@@ -54,88 +54,94 @@ def kind_of(stop: StopRun | None) -> str | None:
 
 
 async def finish(
-    session: Session, standing: Standing, total_steps: int, tally: Tally, *, stopped: StopRun | None, test: bool = True
+    context: RunContext,
+    state: TrainState,
+    total_steps: int,
+    tally: Tally,
+    *,
+    stopped: StopRun | None,
+    test: bool = True,
 ) -> RunResult:
     """Promote the current skill if it measured better, run the sealed test, write summary and report.
 
     `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
     """
     for name in ENDINGS:  # of an earlier end of this run, whose skills may be others
-        await asyncio.to_thread(session.run_dir.remove, name)
-    last = await final_selection(session, standing, tally)
+        await asyncio.to_thread(context.run_dir.remove, name)
+    last = await final_selection(context, state, tally)
     tests: dict[str, list[Rollout]] = {}
     why_not = str(stopped) if stopped else ""
     if test:
-        tests, why_not, lost = await sealed_test(session, standing, tally)
+        tests, why_not, lost = await sealed_test(context, state, tally)
         stopped = stopped or lost  # a run that could not be tested did not end in full: the last line says so
-    for record in (*standing.history, *standing.memory.results):
+    for record in (*state.history, *state.memory.results):
         _add(tally, record["tokens"])
     summary = build_summary(
-        session, standing, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
+        context, state, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
     )
     if last is not None:
         summary["last_look"] = last
-    await asyncio.to_thread(_write, session, standing, summary)
-    session.emit("run.end", summary=summary)
+    await asyncio.to_thread(_write, context, state, summary)
+    context.emit("run.end", summary=summary)
     return RunResult(
-        summary, session.run_dir.root / "best_skill.md", str(stopped) if stopped else None, kind_of(stopped)
+        summary, context.run_dir.root / "best_skill.md", str(stopped) if stopped else None, kind_of(stopped)
     )
 
 
-async def final_selection(session: Session, standing: Standing, tally: Tally) -> dict[str, Any] | None:
+async def final_selection(context: RunContext, state: TrainState, tally: Tally) -> dict[str, Any] | None:
     """The current skill becomes best when its gate score is higher; it was measured when it was accepted.
 
     Under the paired rule a draft gets the run's last look instead, and what came of it is returned.
     """
-    current, best = standing.current, standing.best
-    if standing.ledger is not None and standing.history:
-        return await _last_look(session, standing, tally)
+    current, best = state.current, state.best
+    if state.ledger is not None and state.history:
+        return await _last_look(context, state, tally)
     if current.skill == best.skill or current.gate_score is None:
         return None
     if best.rank is None or (current.rank is not None and current.rank > best.rank):
-        standing.best, standing.best_origin = current, standing.current_origin
-        standing.best_step = standing.history[-1]["step"] if standing.history else 0
-    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(current.rollouts))
+        state.best, state.best_origin = current, state.current_origin
+        state.best_step = state.history[-1]["step"] if state.history else 0
+    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "final_selection_eval", list(current.rollouts))
     return None
 
 
-async def _last_look(session: Session, standing: Standing, tally: Tally) -> dict[str, Any] | None:
+async def _last_look(context: RunContext, state: TrainState, tally: Tally) -> dict[str, Any] | None:
     """A look that a fault or a budget prevents proves nothing: the best skill stays."""
-    step = int(standing.history[-1]["step"])
+    step = int(state.history[-1]["step"])
     try:
-        gated = await last_look(session, standing, step=step)
+        gated = await last_look(context, state, step=step)
     except StopRun as error:
-        session.emit("notice", text=f"the last draft was not looked at: {error}")
-        standing.drop_draft()
+        context.emit("notice", text=f"the last draft was not looked at: {error}")
+        state.drop_draft()
         return {"action": "undecided", "reason": f"not looked at: {error}"}
     if gated is None:
         return None
     count_gate(tally, gated)
-    settle(standing, gated, origin=standing.current_origin, step=step)
-    if standing.is_draft:  # the run is over: what was not proven is no result
-        standing.drop_draft()
-    session.emit("gate.verdict", stage="last_look", step=step, current_score=standing.current.gate_score,
-                 best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
-    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "final_selection_eval", list(gated.rollouts))
+    settle(state, gated, origin=state.current_origin, step=step)
+    if state.is_draft:  # the run is over: what was not proven is no result
+        state.drop_draft()
+    context.emit("gate.verdict", stage="last_look", step=step, current_score=state.current.gate_score,
+                 best_score=state.best.gate_score, **gated.verdict.to_json())  # fmt: skip
+    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "final_selection_eval", list(gated.rollouts))
     return gated.to_json()
 
 
 async def sealed_test(
-    session: Session, standing: Standing, tally: Tally
+    context: RunContext, state: TrainState, tally: Tally
 ) -> tuple[dict[str, list[Rollout]], str, StopRun | None]:
     """Roll out initial, best and final skill on the test split, side by side, each text once.
 
     Returns the rollouts by directory, why there are none, and the fault that prevented them.
     """
-    if not session.config.evaluation.eval_test:
+    if not context.config.evaluation.eval_test:
         return {}, "the test was switched off (evaluation.eval_test)", None
-    names = {"test_eval_baseline": session.initial, "test_eval": standing.best.skill,
-             "test_eval_final": standing.current.skill}  # fmt: skip
+    names = {"test_eval_baseline": context.initial, "test_eval": state.best.skill,
+             "test_eval_final": state.current.skill}  # fmt: skip
     texts: dict[str, Skill] = {skill.hash: skill for skill in names.values()}
-    session.emit("stage.start", stage="test", step=None, total=len(session.test) * len(texts))
+    context.emit("stage.start", stage="test", step=None, total=len(context.test) * len(texts))
     try:
-        with session.timings.measure(None, "test"):
-            done = await gather_all([measure(session, s, session.test, stage="test") for s in texts.values()])
+        with context.timings.measure(None, "test"):
+            done = await gather_all([measure(context, s, context.test, stage="test") for s in texts.values()])
     except StopRun as error:
         return {}, f"the sealed test could not be measured: {error}", error
     by_hash = dict(zip(texts, done, strict=True))
@@ -143,8 +149,8 @@ async def sealed_test(
         count_rollouts(tally, "test", rollouts)
     results = {name: by_hash[skill.hash] for name, skill in names.items()}
     for name, rollouts in results.items():
-        if name != "test_eval_final" or standing.current.skill != standing.best.skill:
-            await asyncio.to_thread(_write_test, session.run_dir.root / name, rollouts)
+        if name != "test_eval_final" or state.current.skill != state.best.skill:
+            await asyncio.to_thread(_write_test, context.run_dir.root / name, rollouts)
     return results, "", None
 
 
@@ -185,8 +191,8 @@ def _epochs(history: Sequence[Mapping[str, Any]], ends: Sequence[Mapping[str, An
 
 
 def build_summary(
-    session: Session,
-    standing: Standing,
+    context: RunContext,
+    state: TrainState,
     total_steps: int,
     tally: Tally,
     tests: Mapping[str, Sequence[Rollout]],
@@ -195,52 +201,52 @@ def build_summary(
     why_not: str,
 ) -> dict[str, Any]:
     """`summary.json` (artifacts §5); no clock value is in it."""
-    first = standing.initial.score
-    best, current = standing.best.score, standing.current.score
+    first = state.initial.score
+    best, current = state.best.score, state.current.score
     scores = {name: split_summary(tests.get(name), why_not) for name in
               ("test_eval_baseline", "test_eval", "test_eval_final")}  # fmt: skip
-    changed = standing.best.skill != session.initial
+    changed = state.best.skill != context.initial
     comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
     totals = _totals(tally)
-    spent = cost_of(session, tally.stages)
+    spent = cost_of(context, tally.stages)
     return {
         "version": VERSION,
         "config": "config.json",
         "baseline_selection_hard": first.hard if first else None,
         "best_selection_hard": best.hard if best else None,
-        "best_gate_score": standing.best.gate_score,
+        "best_gate_score": state.best.gate_score,
         "final_selection_hard": current.hard if current else None,
         "final_selection_soft": current.soft if current else None,
-        "baseline_selection": split_summary(standing.initial.rollouts, why_not),
-        "best_selection": split_summary(standing.best.rollouts, why_not),
-        "selection": split_summary(standing.current.rollouts, why_not),
-        "best_step": standing.best_step,
-        "current_origin": standing.current_origin,
-        "best_origin": standing.best_origin,
-        "initial_skill_hash": session.initial.hash,
-        "best_skill_hash": standing.best.skill.hash,
+        "baseline_selection": split_summary(state.initial.rollouts, why_not),
+        "best_selection": split_summary(state.best.rollouts, why_not),
+        "selection": split_summary(state.current.rollouts, why_not),
+        "best_step": state.best_step,
+        "current_origin": state.current_origin,
+        "best_origin": state.best_origin,
+        "initial_skill_hash": context.initial.hash,
+        "best_skill_hash": state.best.skill.hash,
         "planned_steps": total_steps,
-        **_verdict_counts(standing.history),
-        "epoch_stats": _epochs(standing.history, standing.memory.results),
-        "epoch_ends": epoch_ends(standing.memory.results),
+        **_verdict_counts(state.history),
+        "epoch_stats": _epochs(state.history, state.memory.results),
+        "epoch_ends": epoch_ends(state.memory.results),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
         "test": scores["test_eval"],
         "final_test": scores["test_eval_final"],
         "test_by_task_type": {name: task_table(rollouts) for name, rollouts in tests.items()},
         "paired": comparison,
-        "verdict": verdict_sentence(session, standing, comparison, why_not),
+        "verdict": verdict_sentence(context, state, comparison, why_not),
         "stopped": stopped,
-        "notices": [*session.notices, *reading_notices(session.journal)],
+        "notices": [*context.notices, *reading_notices(context.journal)],
         "token_summary": {stage: _with_total(row) for stage, row in {**tally.stages, **totals.stages}.items()},
         "cost_per_point": per_point(comparison, _with_total(totals.stages["_total"])["total_tokens"], spent),
         "cost": {
             "usd": spent,
-            "by_role": _money(session, tally),
+            "by_role": _money(context, tally),
             "note": "list price of the calls this result rests on",
         },
-        "models": {"target": session.target.model, "optimizer": session.optimizer.model},
-        "seed": session.config.train.seed,
+        "models": {"target": context.target.model, "optimizer": context.optimizer.model},
+        "seed": context.config.train.seed,
         "total_wall_time_s": None,
     }
 
@@ -271,13 +277,13 @@ def _with_total(row: Mapping[str, int | None]) -> dict[str, int | None]:
     return {**row, "total_tokens": None if prompt is None or completion is None else prompt + completion}
 
 
-def _money(session: Session, tally: Tally) -> dict[str, dict[str, Any]]:
+def _money(context: RunContext, tally: Tally) -> dict[str, dict[str, Any]]:
     """Model and list price of each role's calls."""
     ours = {stage: row for stage, row in tally.stages.items() if stage in TARGET_STAGES}
     theirs = {stage: row for stage, row in tally.stages.items() if stage not in TARGET_STAGES}
     return {
-        "target": {"model": session.target.model, "usd": cost_of(session, ours)},
-        "optimizer": {"model": session.optimizer.model, "usd": cost_of(session, theirs)},
+        "target": {"model": context.target.model, "usd": cost_of(context, ours)},
+        "optimizer": {"model": context.optimizer.model, "usd": cost_of(context, theirs)},
     }
 
 
@@ -299,12 +305,12 @@ def _flat_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _write(session: Session, standing: Standing, summary: dict[str, Any]) -> None:
-    run_dir = session.run_dir
-    run_dir.write("best_skill.md", standing.best.skill.text)
-    run_dir.write("history.json", standing.history)  # a run that took no step has one too
-    run_dir.write("runtime_state.json", standing.view())
+def _write(context: RunContext, state: TrainState, summary: dict[str, Any]) -> None:
+    run_dir = context.run_dir
+    run_dir.write("best_skill.md", state.best.skill.text)
+    run_dir.write("history.json", state.history)  # a run that took no step has one too
+    run_dir.write("runtime_state.json", state.view())
     run_dir.write("summary.json", summary)
-    report = render_report(summary, standing.history, session.initial.text, standing.best.skill.text)
+    report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
     run_dir.write("report.md", report)
-    write_logs(session)
+    write_logs(context)

@@ -14,7 +14,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.run.context import Session
+from skillopt.engine.run.context import RunContext
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
 from skillopt.gate.stream import Decision, drive
@@ -28,7 +28,7 @@ are rare (about one unit in ten or twenty): without looking ahead it would wait 
 
 
 async def measure(
-    session: Session,
+    context: RunContext,
     skill: Skill,
     items: Sequence[Item],
     *,
@@ -41,20 +41,20 @@ async def measure(
     """Roll out a skill on items, in file order (item-major): `repeats` draws each, numbered from `first`."""
 
     def progress(name: str, /, **data: Any) -> None:
-        session.emit(name, **{**data, "step": step})
+        context.emit(name, **{**data, "step": step})
 
     rounds = await gather_all(
         [
             run_batch(
-                session.env,
+                context.env,
                 items,
                 skill,
-                session.target,
+                context.target,
                 stage=stage,
                 emit=progress,
                 repeat=k,
                 priority=priority,
-                width=session.config.env.workers,
+                width=context.config.env.workers,
             )
             for k in range(first, first + repeats)
         ]
@@ -63,14 +63,14 @@ async def measure(
 
 
 D = TypeVar("D", bound=Decision)
-Place = tuple[Item, int]
+OutputDirectory = tuple[Item, int]
 """An item and the number of the draw."""
 
 
 async def stream_decision(
-    session: Session,
+    context: RunContext,
     candidate: Skill,
-    places: Sequence[Place],
+    places: Sequence[OutputDirectory],
     fresh: Callable[[], D],
     *,
     stage: str,
@@ -81,13 +81,13 @@ async def stream_decision(
 
     `fresh` makes the decision anew. Returns the rollouts of the decided prefix and the decision.
     """
-    metric = session.metric
+    metric = context.metric
 
     async def one(position: int, certain: bool) -> Rollout:
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
-        rollout = await run_one(session.env, item, candidate, session.target, Call(stage, repeat, priority))
-        session.emit("stage.progress", stage=shown_as, step=step, done=position + 1, total=len(places))
+        rollout = await run_one(context.env, item, candidate, context.target, Call(stage, repeat, priority))
+        context.emit("stage.progress", stage=shown_as, step=step, done=position + 1, total=len(places))
         return rollout
 
     decision = fresh()
@@ -96,8 +96,8 @@ async def stream_decision(
         len(places),
         one,
         lambda r: metric.value(r.outcome),
-        width=session.config.env.workers,
-        speculation=GATE_AHEAD if session.speculate else 0,
+        width=context.config.env.workers,
+        speculation=GATE_AHEAD if context.speculate else 0,
     )
     if len(rollouts) == len(places) and any(isinstance(r.outcome, Missing) for r in rollouts):
         lost = [n for n, r in enumerate(rollouts) if isinstance(r.outcome, Missing)]

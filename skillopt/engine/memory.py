@@ -10,7 +10,7 @@ from skillopt.core.skill import Skill
 
 @dataclass
 class EpochMemory:
-    """Part of the standing. Like all of it, a function of recorded answers: after an interruption it is the same."""
+    """Part of the state. Like all of it, a function of recorded answers: after an interruption it is the same."""
 
     previous: Skill | None = None
     """The current skill as the last epoch left it; None in the first epoch."""

@@ -17,32 +17,32 @@ from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.measure import PREFETCH, measure
-from skillopt.engine.run.context import Session
+from skillopt.engine.run.context import RunContext
 
 
-class Ahead:
+class Prefetcher:
     """Owns the speculative tasks of a run. Does nothing where speculation is off."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session.quiet()
+    def __init__(self, context: RunContext) -> None:
+        self._context = context.quiet()
         self._rollouts: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def rollouts(self, plan: StepPlan | None, skill: Skill | None) -> None:
         """Begin the rollouts of a step with the skill it will have; None for either when that is not known."""
-        if self._session.speculate and plan is not None and skill is not None:
+        if self._context.speculate and plan is not None and skill is not None:
             self._rollouts = self._begin(lambda: self._roll_out(plan, skill))
         else:
             self._rollouts = None
 
-    def thoughts(self, think: Callable[[Session], Awaitable[None]]) -> None:
-        """Once those rollouts are there, run `think` on a session that nobody watches."""
+    def reflect_next(self, think: Callable[[RunContext], Awaitable[None]]) -> None:
+        """Once those rollouts are there, run `think` on a context that nobody watches."""
         before = self._rollouts
         if before is not None:
 
             async def then() -> None:
                 await asyncio.wait({before})
-                await think(self._session)
+                await think(self._context)
 
             self._begin(then)
 
@@ -63,4 +63,4 @@ class Ahead:
 
     async def _roll_out(self, plan: StepPlan, skill: Skill) -> None:
         items = [item for batch in plan.batches for item in batch.items]
-        await measure(self._session, skill, items, stage="rollout", priority=PREFETCH)
+        await measure(self._context, skill, items, stage="rollout", priority=PREFETCH)

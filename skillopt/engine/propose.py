@@ -14,7 +14,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.build import build, join
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.step_result import StepWork
 from skillopt.optimizer.aggregate import aggregate
 from skillopt.optimizer.autonomous import BatchScore, decide
@@ -27,27 +27,27 @@ from skillopt.optimizer.select import select
 CLOSENESS_CHARS = 400
 
 
-async def propose(session: Session, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
+async def propose(context: RunContext, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
     """Stages 3 and 4: each sample's patches become one named change of at most B items; whole documents have no B."""
     step = work.plan.step
     work.merged = ctx.mode.empty
-    with session.timings.measure(step, "aggregate"):
-        proposals = await _aggregated(session, work, ctx)
+    with context.timings.measure(step, "aggregate"):
+        proposals = await _aggregated(context, work, ctx)
     chosen: list[tuple[str, Change]] = []
-    with session.timings.measure(step, "select"):
-        await _decide_budget(session, work, ctx, [change for _, change in proposals])
+    with context.timings.measure(step, "select"):
+        await _decide_budget(context, work, ctx, [change for _, change in proposals])
         for name, change in proposals:
             selection = await select(change, work.skill, ctx, budget=work.budget)
             if not chosen:
                 work.merged, work.selection = change, selection if ctx.mode.budgeted else None
             if selection.change.items:
                 chosen.append((name, selection.change))
-    session.emit("stage.end", stage="select", step=step, merged=sum(len(c.items) for _, c in proposals),
+    context.emit("stage.end", stage="select", step=step, merged=sum(len(c.items) for _, c in proposals),
                  ranked=sum(len(c.items) for _, c in chosen), budget=work.budget)  # fmt: skip
     return chosen
 
 
-async def _aggregated(session: Session, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
+async def _aggregated(context: RunContext, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
     """One change a sample. In the compact profile patches are not merged by the model, which a small one does badly:
     each group's patch stands for itself."""
     step, proposals = work.plan.step, list[tuple[str, Change]]()
@@ -57,15 +57,15 @@ async def _aggregated(session: Session, work: StepWork, ctx: StageContext) -> li
         if ctx.settings.profile == "compact":
             proposals += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
         elif failures or successes:
-            session.emit("stage.start", stage="aggregate", step=step, total=len(failures) + len(successes))
+            context.emit("stage.start", stage="aggregate", step=step, total=len(failures) + len(successes))
             proposals.append((f"sample {sample}", await aggregate(failures, successes, work.skill, ctx)))
     return proposals
 
 
-async def _decide_budget(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[Change]) -> None:
+async def _decide_budget(context: RunContext, work: StepWork, ctx: StageContext, changes: Sequence[Change]) -> None:
     """In the autonomous mode the optimizer's decision replaces the schedule's budget, for all proposals of the step."""
     score = compute_score(r.outcome for r in work.all_rollouts)
-    wanted = session.config.optimizer.lr_control_mode == "autonomous" and any(c.items for c in changes)
+    wanted = context.config.optimizer.lr_control_mode == "autonomous" and any(c.items for c in changes)
     if not wanted or work.budget is None or score is None:
         return
     work.lr_decision = await decide(
@@ -89,33 +89,33 @@ def with_single_edits(changes: Sequence[tuple[str, Change]], wanted: int) -> lis
     return [*changes, *more]
 
 
-async def choose(session: Session, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
+async def choose(context: RunContext, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
     """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
     step, whole = work.plan.step, len(changes)
-    changes = with_single_edits(changes, session.config.evaluation.gate_candidates)
-    with session.timings.measure(step, "update"):
-        proposals = await gather_all([build(session, work, ctx, name, change) for name, change in changes])
+    changes = with_single_edits(changes, context.config.evaluation.gate_candidates)
+    with context.timings.measure(step, "update"):
+        proposals = await gather_all([build(context, work, ctx, name, change) for name, change in changes])
     # What leaks in an item alone was counted with the change it is taken from; a vetoed rewrite of it (0) was not.
-    work.leaked += [leak for n, p in enumerate(proposals) for leak in p.leaked if n < whole or leak.index == 0]
+    work.vetoed += [leak for n, p in enumerate(proposals) for leak in p.vetoed if n < whole or leak.index == 0]
     usable = [p for p in proposals if p.rewrite is None or not p.rewrite.lost]
     distinct = list({p.skill.hash: p for p in reversed(usable) if p.skill != work.skill}.values())[::-1]
     if not distinct:
         work.proposal = usable[0] if usable else None
-        _say_why_nothing(session, work, proposals)
-    elif session.config.optimizer.proposals == 1 and len(distinct) == 1:
+        _say_why_nothing(context, work, proposals)
+    elif context.config.optimizer.proposals == 1 and len(distinct) == 1:
         work.proposal = distinct[0]
     else:
-        await _race(session, work, ctx, distinct)
+        await _race(context, work, ctx, distinct)
     shown = work.proposal or next(iter(proposals), None)
     work.rewrite = shown.rewrite if shown else None
     if work.proposal is not None:
-        session.emit("stage.end", stage="update", step=step, before=len(work.skill.text),
+        context.emit("stage.end", stage="update", step=step, before=len(work.skill.text),
                      after=len(work.proposal.skill.text), **work.proposal.report.summary())  # fmt: skip
 
 
-def _say_why_nothing(session: Session, work: StepWork, proposals: Sequence[Proposal]) -> None:
+def _say_why_nothing(context: RunContext, work: StepWork, proposals: Sequence[Proposal]) -> None:
     """Why no candidate came of the step. Without any usable text a rewriting mode skips under a name of its own."""
-    mode = update_mode(session.config.optimizer.skill_update_mode)
+    mode = update_mode(context.config.optimizer.skill_update_mode)
     groups = [g for sample in work.reflections for r in sample for g in r.groups]
     proposed = any(g.reply is not None and g.reply.patch.items for g in groups)
     if mode.suffix and proposed and work.proposal is None:
@@ -123,8 +123,8 @@ def _say_why_nothing(session: Session, work: StepWork, proposals: Sequence[Propo
     lost = next((p.rewrite.lost for p in proposals if p.rewrite is not None and p.rewrite.lost), "")
     if lost:
         work.skip_reason = lost
-    elif work.leaked:
-        work.skip_reason = f"all {mode.noun}s were vetoed: {work.leaked[0].leaks[0]}"
+    elif work.vetoed:
+        work.skip_reason = f"all {mode.noun}s were vetoed: {work.vetoed[0].leaks[0]}"
     elif proposals:
         work.skip_reason = "the rewrite left the skill as it was" if mode.suffix else "no edit could be applied"
     elif groups and all(g.reply is None for g in groups):
@@ -134,7 +134,7 @@ def _say_why_nothing(session: Session, work: StepWork, proposals: Sequence[Propo
     elif proposed:
         work.skip_reason = f"the analysts proposed {mode.noun}s, but the merged patch held none"
     else:
-        failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+        failures, _ = partition(work.all_rollouts, context.env.pass_threshold)
         article = "an" if mode.noun[0] in "aeiou" else "a"
         work.skip_reason = (
             f"no analyst proposed {article} {mode.noun}"
@@ -143,34 +143,34 @@ def _say_why_nothing(session: Session, work: StepWork, proposals: Sequence[Propo
         )
 
 
-def closeness(session: Session) -> Callable[[Rollout], float]:
+def closeness(context: RunContext) -> Callable[[Rollout], float]:
     """How near an answer is to its nearest gold, 0 to 1: a gradient where the scorer knows only right and wrong."""
 
     def near(rollout: Rollout) -> float:
         if rollout.scored is None:
             return 0.0
         said = rollout.scored.predicted[:CLOSENESS_CHARS]
-        golds = (g[:CLOSENESS_CHARS] for g in session.env.golds(rollout.item))
+        golds = (g[:CLOSENESS_CHARS] for g in context.env.golds(rollout.item))
         return max((SequenceMatcher(None, said, g, autojunk=False).ratio() for g in golds), default=0.0)
 
     return near
 
 
-async def _race(session: Session, work: StepWork, ctx: StageContext, proposals: Sequence[Proposal]) -> None:
+async def _race(context: RunContext, work: StepWork, ctx: StageContext, proposals: Sequence[Proposal]) -> None:
     step = work.plan.step
-    failures, successes = partition(work.all_rollouts, session.env.pass_threshold)
-    track = course(failures, successes, size=session.config.optimizer.race_items, seed=work.plan.batches[0].seed)
-    session.emit("stage.start", stage="race", step=step, epoch=work.plan.epoch, total=len(proposals))
+    failures, successes = partition(work.all_rollouts, context.env.pass_threshold)
+    track = course(failures, successes, size=context.config.optimizer.race_items, seed=work.plan.batches[0].seed)
+    context.emit("stage.start", stage="race", step=step, epoch=work.plan.epoch, total=len(proposals))
     tried: list[Rollout] = []
 
     async def attempt(skill: Skill, items: Sequence[Item]) -> list[Rollout]:
-        rollouts = await measure(session, skill, items, stage="race", step=step)
+        rollouts = await measure(context, skill, items, stage="race", step=step)
         tried.extend(rollouts)
         return rollouts
 
-    with session.timings.measure(step, "race"):
+    with context.timings.measure(step, "race"):
         work.runners = await race(
-            proposals, track, session.metric.value, closeness(session), attempt, partial(join, session, work, ctx)
+            proposals, track, context.metric.value, closeness(context), attempt, partial(join, context, work, ctx)
         )
     count_rollouts(work.tally, "race", tried)
     best = work.runners[0]
@@ -178,4 +178,4 @@ async def _race(session: Session, work: StepWork, ctx: StageContext, proposals: 
         work.proposal = best.proposal
     else:
         work.skip_reason = f"none of {len(work.runners)} proposals held its own on the batch's items"
-    session.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in work.runners])
+    context.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in work.runners])

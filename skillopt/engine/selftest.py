@@ -14,7 +14,7 @@ from typing import Any
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import Session
+from skillopt.engine.run.context import RunContext
 from skillopt.engine.summary import paired, split_summary
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain
@@ -53,18 +53,18 @@ class SelfTest:
         return asdict(self)
 
 
-async def selftest(session: Session, skill: Skill) -> SelfTest:
+async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     """Two draws of one skill on the selection split; writes `selftest.json` into the run directory.
 
     The first draw is the one a training run in the same directory starts from: it is not asked again.
     """
-    items = session.selection
-    session.emit("stage.start", stage="selftest", step=None, total=2 * len(items))
-    rollouts = await measure(session, skill, items, stage="selftest", repeats=2)
+    items = context.selection
+    context.emit("stage.start", stage="selftest", step=None, total=2 * len(items))
+    rollouts = await measure(context, skill, items, stage="selftest", repeats=2)
     first, second = rollouts[::2], rollouts[1::2]
-    alpha = session.config.evaluation.gate_alpha
+    alpha = context.config.evaluation.gate_alpha
     pairs = zip(first, second, strict=True)
-    values = [(session.metric.value(a.outcome), session.metric.value(b.outcome)) for a, b in pairs]
+    values = [(context.metric.value(a.outcome), context.metric.value(b.outcome)) for a, b in pairs]
     both = [(a, b) for a, b in values if a is not None and b is not None]
     noise = sum(a != b for a, b in both) / len(both) if both else 0.0
     result = SelfTest(
@@ -77,29 +77,29 @@ async def selftest(session: Session, skill: Skill) -> SelfTest:
         smallest_gain=smallest_gain(len(both), noise, alpha=alpha) if both else None,
         repeats_gain={r: smallest_gain(len(both), noise / r, alpha=alpha) for r in (2, 4)} if both and noise else {},
         items_for={f"{gain:g}": items_to_see(gain, noise, alpha=alpha) for gain in TARGETS},
-        verdicts=_verdicts(session, first, second),
-        warnings=tuple(_warnings(session, both, noise)),
+        verdicts=_verdicts(context, first, second),
+        warnings=tuple(_warnings(context, both, noise)),
     )
-    session.run_dir.write("selftest.json", result.to_json())
+    context.run_dir.write("selftest.json", result.to_json())
     return result
 
 
-def _verdicts(session: Session, first: list[Rollout], second: list[Rollout]) -> Verdicts:
+def _verdicts(context: RunContext, first: list[Rollout], second: list[Rollout]) -> Verdicts:
     """The copy's second draw at both gates, against the first draw."""
-    units = [Unit(n, r.item.id, session.metric.value(r.outcome), r.item.id) for n, r in enumerate(first)]
+    units = [Unit(n, r.item.id, context.metric.value(r.outcome), r.item.id) for n, r in enumerate(first)]
     order = failures_first(units, {})
-    floor = session.config.evaluation.coverage_floor
+    floor = context.config.evaluation.coverage_floor
     strict = StrictGate(order, early=False, coverage_floor=floor, best_score=None)
-    look = PairedGate(order, Terms(session.config.evaluation.gate_alpha, coverage_floor=floor), early=False)
+    look = PairedGate(order, Terms(context.config.evaluation.gate_alpha, coverage_floor=floor), early=False)
     for unit in order:
         for gate in (strict, look):
-            gate.observe(session.metric.value(second[unit.index].outcome))
+            gate.observe(context.metric.value(second[unit.index].outcome))
     return Verdicts(strict.verdict().action, look.verdict().action)
 
 
-def _warnings(session: Session, both: list[tuple[float, float]], noise: float) -> list[str]:
+def _warnings(context: RunContext, both: list[tuple[float, float]], noise: float) -> list[str]:
     found: list[str] = []
-    n, alpha = len(both), session.config.evaluation.gate_alpha
+    n, alpha = len(both), context.config.evaluation.gate_alpha
     if not both:
         return ["nothing could be measured"]
     mean = math.fsum(a + b for a, b in both) / (2 * n)
@@ -112,6 +112,6 @@ def _warnings(session: Session, both: list[tuple[float, float]], noise: float) -
         found.append(f"a paired gate can never pass here: {room} items can be won, {needed} wins are the least")
     if noise == 0:
         found.append("both draws are equal: the target answers the same every time, repeats add nothing")
-    if len(both) < len(session.selection):
-        found.append(f"{len(session.selection) - n} of {len(session.selection)} items could not be measured twice")
+    if len(both) < len(context.selection):
+        found.append(f"{len(context.selection) - n} of {len(context.selection)} items could not be measured twice")
     return found

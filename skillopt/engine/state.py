@@ -94,7 +94,7 @@ class Trial:
         return self.verdict.action == "undecided"
 
     @property
-    def climbed(self) -> tuple[float, float]:
+    def draft_gain(self) -> tuple[float, float]:
         """(net gain, losses) as shares of the items."""
         evidence = self.verdict.evidence
         tried = max(1, evidence.total)
@@ -150,7 +150,7 @@ class GateResult:
 
 
 @dataclass
-class Standing:
+class TrainState:
     """The trainer's state. Changed between steps only, by `engine.trainer`."""
 
     initial: Measured
@@ -161,7 +161,7 @@ class Standing:
     best_step: int = 0
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     buffer: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    flips: Counter[str] = field(default_factory=Counter[str])
+    changed_outcomes: Counter[str] = field(default_factory=Counter[str])
     """How often a candidate won or lost a unit; orders the gate."""
     pending: list[PendingNote] = field(default_factory=list[PendingNote])
     """Reminders that are not in the skill: the gate refused them, or could not decide."""
@@ -171,7 +171,7 @@ class Standing:
     """The error budget of the paired rule; None under the strict one."""
     known: dict[str, dict[str, Rollout]] = field(default_factory=dict[str, "dict[str, Rollout]"])
     """Training outcomes by guidance and item: of the current skill, and of the best one to return to."""
-    climb: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    draft_gains: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     """(net gain, losses), as shares of the items tried, of each draft since the last proof."""
     draft_edits: tuple[Edit, ...] = ()
     """The edits that make the draft of the best skill, as far as it is made of edits."""
@@ -198,19 +198,19 @@ class Standing:
         self.current, self.current_origin = Measured(skill, (), self.current.metric), origin
         self.draft_edits = edits
         for trial in trials:
-            self.climb.append(trial.climbed)
+            self.draft_gains.append(trial.draft_gain)
             self.learn(trial.rollouts)
 
     def prove(self, step: int) -> None:
         """The current skill becomes the best one; what led there starts anew."""
         self.best, self.best_origin, self.best_step = self.current, self.current_origin, step
-        self.climb.clear()
+        self.draft_gains.clear()
         self.draft_edits = ()
 
     def drop_draft(self) -> None:
         """Back to the best skill."""
         self.current, self.current_origin = self.best, self.best_origin
-        self.climb.clear()
+        self.draft_gains.clear()
         self.draft_edits = ()
 
     def view(self) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.engine.reflection.appendix_record import write_flush
 from skillopt.engine.reflection.deep import write_deep
 from skillopt.engine.run.bill import cost_of
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import Standing
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import TrainState
 from skillopt.engine.step_result import StepWork
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.modes import update_mode
@@ -25,7 +25,7 @@ from skillopt.optimizer.reflect import partition
 from skillopt.records.directory import RunDir
 
 
-def _rollout_fields(session: Session, work: StepWork) -> dict[str, Any]:
+def _rollout_fields(context: RunContext, work: StepWork) -> dict[str, Any]:
     score = compute_score(r.outcome for r in work.all_rollouts)
     batches: list[dict[str, Any]] = []
     for k, (batch, rollouts) in enumerate(zip(work.plan.batches, work.rollouts, strict=True)):
@@ -42,7 +42,7 @@ def _rollout_fields(session: Session, work: StepWork) -> dict[str, Any]:
                 "n_success_patches": len(reflection.patches("success")),
             }
         )
-    failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+    failures, _ = partition(work.all_rollouts, context.env.pass_threshold)
     return {
         "rollout_hard": score.hard if score else None,
         "rollout_soft": score.soft if score else None,
@@ -66,14 +66,14 @@ def _patch_fields(work: StepWork) -> dict[str, Any]:
         "n_edits_merged": len(work.merged.items),
         "n_edits_ranked": len(ranked),
         "support_counts": [e.support_count for e in ranked],
-        "n_edits_leaked": len(work.leaked),
+        "n_edits_leaked": len(work.vetoed),
         "n_proposals": len(work.runners) or (1 if work.proposal else 0),
     }
 
 
-def _update_fields(session: Session, work: StepWork) -> dict[str, Any]:
+def _update_fields(context: RunContext, work: StepWork) -> dict[str, Any]:
     """Budget and update, with the fields that only some modes have."""
-    optimizer = session.config.optimizer
+    optimizer = context.config.optimizer
     mode = update_mode(optimizer.skill_update_mode)
     fields: dict[str, Any] = {
         "edit_budget": work.budget,
@@ -113,8 +113,8 @@ def _credit_fields(work: StepWork) -> dict[str, Any]:
     return fields
 
 
-def step_record(session: Session, work: StepWork, standing: Standing) -> dict[str, Any]:
-    """The history entry (artifacts §2). `standing` is what it is after the step was applied."""
+def step_record(context: RunContext, work: StepWork, state: TrainState) -> dict[str, Any]:
+    """The history entry (artifacts §2). `state` is what it is after the step was applied."""
     gated, proposal = work.gated, work.proposal
     # By name: stages that run side by side are first heard of in any order.
     tokens = dict(sorted(work.tally.stages.items()))
@@ -128,28 +128,28 @@ def step_record(session: Session, work: StepWork, standing: Standing) -> dict[st
         "timing": None,
         "wall_time_s": None,
         "tokens": tokens,
-        **_rollout_fields(session, work),
+        **_rollout_fields(context, work),
         **_patch_fields(work),
-        **_update_fields(session, work),
+        **_update_fields(context, work),
         "candidate_hash": proposal.skill.hash if proposal and gated else None,
         "candidate_skill_len": len(proposal.skill.text) if proposal and gated else None,
         "selection_hard": score.hard if score else None,
         "selection_soft": score.soft if score else None,
-        "gate_metric": session.metric.name,
+        "gate_metric": context.metric.name,
         **verdict,
         **_credit_fields(work),
         "action": work.action,
-        "current_score": standing.current.gate_score,
-        "best_score": standing.best.gate_score,
-        "best_step": standing.best_step,
-        "current_origin": standing.current_origin,
-        "best_origin": standing.best_origin,
-        "skill_len": len(standing.current.skill.text),
+        "current_score": state.current.gate_score,
+        "best_score": state.best.gate_score,
+        "best_step": state.best_step,
+        "current_origin": state.current_origin,
+        "best_origin": state.best_origin,
+        "skill_len": len(state.current.skill.text),
         **(work.flush.fields() if work.flush else {}),
         **({"deep_reflect": [found.fields() for found in work.deep]} if work.deep else {}),
         "n_dropped_replies": work.tally.dropped,
         "n_reasks": work.tally.reasks,
-        "cost": cost_of(session, tokens),
+        "cost": cost_of(context, tokens),
     }
     return record
 
@@ -189,8 +189,8 @@ def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: 
         run_dir.write(f"{base}/race.json", [r.to_json() for r in work.runners])
     if work.credit is not None:
         run_dir.write(f"{base}/credit.json", work.credit.to_json())
-    if work.leaked:
-        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.leaked])
+    if work.vetoed:
+        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.vetoed])
     if work.proposal is not None:
         run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
     _write_update(run_dir, base, work)

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillopt.core.change import Change, Rewrite
 from skillopt.core.edit import Edit, Patch
-from skillopt.core.leakage import LeakedEdit
+from skillopt.core.leakage import VetoedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
@@ -88,7 +88,7 @@ BYPASS = "reminders pass the gate by (optimizer.skill_aware_gate_with_selection:
 
 
 @dataclass
-class Flush:
+class AppendixOutcome:
     """What became of one step's notes; filled in as it happens, so that a stop leaves a true account."""
 
     step: int
@@ -104,7 +104,7 @@ class Flush:
     consolidated: int = 0
     """By how many notes the list was shortened in the text that was measured."""
     not_consolidated: str = ""
-    leaked: list[LeakedEdit] = field(default_factory=list[LeakedEdit])
+    vetoed: list[VetoedEdit] = field(default_factory=list[VetoedEdit])
     candidate: Skill | None = None
     gated: GateResult | None = None
     verdict: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -150,7 +150,7 @@ class Flush:
             "pending": [p.to_json() for p in self.pending],
             "n_consolidated": self.consolidated,
             "not_consolidated": self.not_consolidated,
-            "leaked": [leak.to_json() for leak in self.leaked],
+            "vetoed": [leak.to_json() for leak in self.vetoed],
             "action": self.gated.verdict.action if self.gated else None,
             "gate_bypassed": self.forced,
             "measured_hash": self.candidate.hash if self.candidate and self.gated else None,
@@ -172,7 +172,7 @@ class StepWork:
     merged: Change = field(default_factory=Patch)
     lr_decision: LrDecision | None = None
     selection: Selection | None = None
-    leaked: list[LeakedEdit] = field(default_factory=list[LeakedEdit])
+    vetoed: list[VetoedEdit] = field(default_factory=list[VetoedEdit])
     runners: list[Runner] = field(default_factory=list[Runner])
     proposal: Proposal | None = None
     rewrite: Rewrite | None = None
@@ -184,7 +184,7 @@ class StepWork:
     gated: GateResult | None = None
     deep: list[DeepReflection] = field(default_factory=list[DeepReflection])
     """One a batch, where deep reflection is on; its patches are in `reflections` too."""
-    flush: Flush | None = None
+    flush: AppendixOutcome | None = None
     """What became of the step's notes, where reflection is skill-aware."""
     skip_reason: str = ""
     held_back: str = ""
@@ -212,7 +212,7 @@ class StepWork:
 class Upcoming:
     """The step after this one: its plan, its schedule's total, and the buffer it will see if this one is rejected.
 
-    `skill` is the one it will work with then, None when an epoch's end makes that unforeseeable; `foreseen` is False
+    `skill` is the one it will work with then, None when an epoch's end makes that unforeseeable; `predictable` is False
     when its optimizer prompts cannot be known yet.
     """
 
@@ -220,5 +220,5 @@ class Upcoming:
     total_steps: int
     buffer_if_rejected: Callable[[StepWork], list[dict[str, Any]]]
     skill: Skill | None
-    foreseen: bool
+    predictable: bool
     meta_skill: str

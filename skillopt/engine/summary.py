@@ -11,8 +11,8 @@ from typing import Any
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import Standing
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import TrainState
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
 from skillopt.gate.repeats import by_item
 
@@ -102,10 +102,10 @@ def per_point(comparison: Mapping[str, Any] | None, tokens: int | None, usd: flo
     }
 
 
-def verdict_sentence(session: Session, standing: Standing, comparison: Mapping[str, Any] | None, why_not: str) -> str:
+def verdict_sentence(context: RunContext, state: TrainState, comparison: Mapping[str, Any] | None, why_not: str) -> str:
     """What may be said of the best skill, and no more."""
-    if standing.best.skill == session.initial:
-        return f"No candidate was kept: the best skill is the initial one. {_why_nothing(standing)}"
+    if state.best.skill == context.initial:
+        return f"No candidate was kept: the best skill is the initial one. {_why_nothing(state)}"
     if comparison is None:
         return f"Unverified: {why_not or 'the sealed test has too few items'}."
     if comparison["void"]:
@@ -119,11 +119,11 @@ def verdict_sentence(session: Session, standing: Standing, comparison: Mapping[s
     return f"Not distinguishable from the initial skill: {gain}."
 
 
-def _why_nothing(standing: Standing) -> str:
-    reasons = [str(r.get("reason", "")) for r in standing.history]
+def _why_nothing(state: TrainState) -> str:
+    reasons = [str(r.get("reason", "")) for r in state.history]
     if not reasons:
         return "No step was taken."
-    score = standing.best.gate_score
+    score = state.best.gate_score
     if score is not None and score >= 1.0:
         return "The selection split is at its ceiling: no candidate can score higher."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))

@@ -24,13 +24,13 @@ from skillopt.engine.epoch.end import acceptance, end_epoch, look_ahead
 from skillopt.engine.epoch.meta_reflect import direction
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.measure import measure
-from skillopt.engine.prefetch import Ahead
+from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import flush
 from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.budget import Spend
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.opening import check_train_size
-from skillopt.engine.state import Measured, Standing
+from skillopt.engine.state import Measured, TrainState
 from skillopt.engine.step import run_step
 from skillopt.engine.step_record import lr_history, step_record, write_step
 from skillopt.engine.step_result import StepWork, Upcoming
@@ -59,20 +59,20 @@ class Length:
         return self.epochs * self.steps_per_epoch
 
 
-def run_length(session: Session) -> Length:
+def run_length(context: RunContext) -> Length:
     """Steps of the run; checks a given `train_size` against the data. Raises `ConfigError` naming both."""
-    train = session.config.train
-    check_train_size(session.config, session.splits)
-    per_epoch = steps_per_epoch(len(session.splits.train), train.batch_size, train.accumulation)
+    train = context.config.train
+    check_train_size(context.config, context.splits)
+    per_epoch = steps_per_epoch(len(context.splits.train), train.batch_size, train.accumulation)
     return Length(train.num_epochs, per_epoch, train.accumulation)
 
 
-def plans(session: Session, length: Length) -> Iterator[StepPlan]:
+def plans(context: RunContext, length: Length) -> Iterator[StepPlan]:
     """All steps of the run, in order."""
-    train = session.config.train
+    train = context.config.train
     for epoch in range(1, length.epochs + 1):
         yield from epoch_steps(
-            session.splits.train,
+            context.splits.train,
             epoch=epoch,
             first_step=(epoch - 1) * length.steps_per_epoch + 1,
             seed=train.seed,
@@ -81,47 +81,47 @@ def plans(session: Session, length: Length) -> Iterator[StepPlan]:
         )
 
 
-async def train(session: Session) -> RunResult:
+async def train(context: RunContext) -> RunResult:
     """Train and write every artifact. Raises what a user must see; a stop in order is in `RunResult.stopped`."""
-    length = run_length(session)
-    session.emit(
-        "run.start", out_root=str(session.run_dir.root), env=session.env.name, roles=list(session.roles),
-        splits={"train": len(session.splits.train), "selection": len(session.selection), "test": len(session.test)},
-        total_steps=length.total_steps, epochs=length.epochs, gate_metric=session.metric.name,
-        slow_update=acceptance(session),
+    length = run_length(context)
+    context.emit(
+        "run.start", out_root=str(context.run_dir.root), env=context.env.name, roles=list(context.roles),
+        splits={"train": len(context.splits.train), "selection": len(context.selection), "test": len(context.test)},
+        total_steps=length.total_steps, epochs=length.epochs, gate_metric=context.metric.name,
+        slow_update=acceptance(context),
     )  # fmt: skip
-    session.run_dir.write("skills/skill_v0000.md", session.initial.text)
+    context.run_dir.write("skills/skill_v0000.md", context.initial.text)
     tally = Tally()
     try:
-        standing = await baseline(session, tally)
+        state = await baseline(context, tally)
     except FatalModelError:
         raise
     except StopRun as error:
-        session.emit("notice", text=f"stopping: {error}")
-        standing = unmeasured(session, str(error))
-        return await finish(session, standing, length.total_steps, tally, stopped=error, test=False)
+        context.emit("notice", text=f"stopping: {error}")
+        state = unmeasured(context, str(error))
+        return await finish(context, state, length.total_steps, tally, stopped=error, test=False)
     stopped: StopRun | None = None
     try:
-        await run_epochs(session, standing, length)
+        await run_epochs(context, state, length)
     except StopRun as error:
         stopped = error
-        session.emit("notice", text=f"stopping: {error}")
-    session.budget.set_aside(Spend())
+        context.emit("notice", text=f"stopping: {error}")
+    context.budget.set_aside(Spend())
     if isinstance(stopped, FatalModelError):
-        write_state(session, standing)
+        write_state(context, state)
         raise stopped
-    return await finish(session, standing, length.total_steps, tally, stopped=stopped)
+    return await finish(context, state, length.total_steps, tally, stopped=stopped)
 
 
-async def baseline(session: Session, tally: Tally) -> Standing:
+async def baseline(context: RunContext, tally: Tally) -> TrainState:
     """Measure the initial skill on the selection split, on exactly the bytes that training starts from."""
-    repeats = session.config.evaluation.repeats
-    session.emit("stage.start", stage="baseline", step=None, total=len(session.selection) * repeats)
-    with session.timings.measure(None, "baseline"):
-        rollouts = await measure(session, session.initial, session.selection, stage="baseline", repeats=repeats)
-    measured = Measured(session.initial, tuple(rollouts), session.metric, session.bonus(session.initial))
+    repeats = context.config.evaluation.repeats
+    context.emit("stage.start", stage="baseline", step=None, total=len(context.selection) * repeats)
+    with context.timings.measure(None, "baseline"):
+        rollouts = await measure(context, context.initial, context.selection, stage="baseline", repeats=repeats)
+    measured = Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
     score = measured.score
-    if score is None or score.coverage < session.config.evaluation.coverage_floor:
+    if score is None or score.coverage < context.config.evaluation.coverage_floor:
         errors = [getattr(r.outcome, "error", "") for r in rollouts]
         first = next((e for e in errors if e), "no error was reported")
         raise StopRun(
@@ -129,70 +129,70 @@ async def baseline(session: Session, tally: Tally) -> Standing:
             f"skill; the first error was: {first}"
         )
     count_rollouts(tally, "baseline", rollouts)
-    await asyncio.to_thread(write_rollout_dir, session.run_dir.root / "selection_eval_baseline", rollouts)
-    session.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
+    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "selection_eval_baseline", rollouts)
+    context.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
                  total=score.total, gate_score=measured.gate_score)  # fmt: skip
-    standing = Standing(initial=measured, current=measured, best=measured)
-    if session.config.evaluation.gate_rule == "paired" and session.config.evaluation.use_gate:
-        standing.ledger = AlphaLedger.opened(session.config.evaluation.gate_alpha)
-    write_state(session, standing)
-    return standing
+    state = TrainState(initial=measured, current=measured, best=measured)
+    if context.config.evaluation.gate_rule == "paired" and context.config.evaluation.use_gate:
+        state.ledger = AlphaLedger.opened(context.config.evaluation.gate_alpha)
+    write_state(context, state)
+    return state
 
 
-def unmeasured(session: Session, reason: str) -> Standing:
-    """The standing of a run that could not even measure its initial skill: every outcome is missing, none is a zero."""
-    repeats = range(session.config.evaluation.repeats)
+def unmeasured(context: RunContext, reason: str) -> TrainState:
+    """The state of a run that could not even measure its initial skill: every outcome is missing, none is a zero."""
+    repeats = range(context.config.evaluation.repeats)
     rollouts = [
-        Rollout(item, session.initial.hash, Missing(reason), repeat=k) for item in session.selection for k in repeats
+        Rollout(item, context.initial.hash, Missing(reason), repeat=k) for item in context.selection for k in repeats
     ]
-    measured = Measured(session.initial, tuple(rollouts), session.metric, session.bonus(session.initial))
-    return Standing(initial=measured, current=measured, best=measured)
+    measured = Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
+    return TrainState(initial=measured, current=measured, best=measured)
 
 
-async def run_epochs(session: Session, standing: Standing, length: Length) -> None:
+async def run_epochs(context: RunContext, state: TrainState, length: Length) -> None:
     """All steps. The step buffer is emptied at each epoch start. Raises `StopRun` to end the run in order."""
-    todo = list(plans(session, length))
-    ahead = Ahead(session)
+    todo = list(plans(context, length))
+    prefetcher = Prefetcher(context)
     views = Views()
     idle = 0
     try:
         for n, plan in enumerate(todo):
             if plan.step_in_epoch == 0:
-                standing.buffer.clear()
-                standing.memory.directions.clear()
-                session.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
-            set_aside_for_test(session, standing)
-            upcoming = upcoming_step(session, standing, todo[n + 1], length) if n + 1 < len(todo) else None
-            total = schedule_total(session, plan, length)
-            work = await run_step(session, plan, standing, total_steps=total, ahead=ahead, upcoming=upcoming)
+                state.buffer.clear()
+                state.memory.directions.clear()
+                context.emit("epoch.start", epoch=plan.epoch, epochs=length.epochs)
+            set_aside_for_test(context, state)
+            upcoming = upcoming_step(context, state, todo[n + 1], length) if n + 1 < len(todo) else None
+            total = schedule_total(context, plan, length)
+            work = await run_step(context, plan, state, total_steps=total, prefetcher=prefetcher, upcoming=upcoming)
             await views.written()
-            await conclude(session, standing, work, total, length, views)
+            await conclude(context, state, work, total, length, views)
             if work.accepted or work.action == "undecided":
-                await ahead.cancel()
+                await prefetcher.cancel()
             idle = 0 if work.accepted else idle + 1
-            patience = session.config.budget.patience
+            patience = context.config.budget.patience
             if patience and idle >= patience:
                 raise PatienceOver(f"patience: {idle} steps in a row without an accepted candidate (budget.patience)")
-            if plan.step_in_epoch == length.steps_per_epoch - 1 and await close_epoch(session, standing, plan, views):
+            if plan.step_in_epoch == length.steps_per_epoch - 1 and await close_epoch(context, state, plan, views):
                 idle = 0
-                await ahead.cancel()
+                await prefetcher.cancel()
     finally:
-        await ahead.cancel()
+        await prefetcher.cancel()
         await views.written()
 
 
-async def close_epoch(session: Session, standing: Standing, plan: StepPlan, views: Views) -> bool:
+async def close_epoch(context: RunContext, state: TrainState, plan: StepPlan, views: Views) -> bool:
     """The end of the epoch whose last step is `plan`. True when the target reads another skill than before."""
     await views.written()
-    before = without_empty_regions(standing.current.skill.text)
-    set_aside_for_test(session, standing)
+    before = without_empty_regions(state.current.skill.text)
+    set_aside_for_test(context, state)
     try:
-        await end_epoch(session, standing, epoch=plan.epoch, step=plan.step)
+        await end_epoch(context, state, epoch=plan.epoch, step=plan.step)
     finally:  # what was decided before a stop stands
         name = f"skills/skill_v{plan.step:04d}.md"
-        await asyncio.to_thread(session.run_dir.write, name, standing.current.skill.text)
-        await asyncio.to_thread(write_state, session, standing)
-    return without_empty_regions(standing.current.skill.text) != before
+        await asyncio.to_thread(context.run_dir.write, name, state.current.skill.text)
+        await asyncio.to_thread(write_state, context, state)
+    return without_empty_regions(state.current.skill.text) != before
 
 
 class Views:
@@ -212,25 +212,27 @@ class Views:
             await writing
 
 
-def upcoming_step(session: Session, standing: Standing, plan: StepPlan, length: Length) -> Upcoming:
+def upcoming_step(context: RunContext, state: TrainState, plan: StepPlan, length: Length) -> Upcoming:
     """What is known of the next step before this one is decided."""
-    known = session.journal.get(f"schedule total of step {plan.step}")
-    skill, foreseen = standing.current.skill, True
+    known = context.journal.get(f"schedule total of step {plan.step}")
+    skill, predictable = state.current.skill, True
     if plan.step_in_epoch == 0:
-        skill, foreseen = look_ahead(session, plan.epoch - 1, skill)
+        skill, predictable = look_ahead(context, plan.epoch - 1, skill)
 
     def if_rejected(work: StepWork) -> list[dict[str, Any]]:
         verdict = {"action": "reject", "candidate_gate_score": None, "score_bound": None}
-        entry = buffer_entry(session, work, verdict, standing.current.gate_score)
-        return [*standing.buffer, entry] if plan.step_in_epoch else []
+        entry = buffer_entry(context, work, verdict, state.current.gate_score)
+        return [*state.buffer, entry] if plan.step_in_epoch else []
 
     total = int(known.value) if known else length.total_steps
-    return Upcoming(plan, total, if_rejected, skill, foreseen, standing.memory.meta_skill)
+    return Upcoming(plan, total, if_rejected, skill, predictable, state.memory.meta_skill)
 
 
-def buffer_entry(session: Session, work: StepWork, verdict: Mapping[str, Any], before: float | None) -> dict[str, Any]:
+def buffer_entry(
+    context: RunContext, work: StepWork, verdict: Mapping[str, Any], before: float | None
+) -> dict[str, Any]:
     """The step buffer's entry of a step that went to the gate."""
-    failures, _ = partition(work.all_rollouts, session.env.pass_threshold)
+    failures, _ = partition(work.all_rollouts, context.env.pass_threshold)
     proposal = work.proposal
     statuses = proposal.report.statuses if proposal else ()
     return buffer.entry(
@@ -244,36 +246,36 @@ def buffer_entry(session: Session, work: StepWork, verdict: Mapping[str, Any], b
     )
 
 
-def schedule_total(session: Session, plan: StepPlan, length: Length) -> int:
+def schedule_total(context: RunContext, plan: StepPlan, length: Length) -> int:
     """T of the schedule for this step. A step keeps the T it first ran with, however far the run is extended later."""
     fact = Recorded(length.total_steps, kind="fact", stage="schedule", calls=0)
-    return int(session.journal.put_now(f"schedule total of step {plan.step}", fact).value)
+    return int(context.journal.put_now(f"schedule total of step {plan.step}", fact).value)
 
 
 async def conclude(
-    session: Session, standing: Standing, work: StepWork, total: int, length: Length, views: Views
+    context: RunContext, state: TrainState, work: StepWork, total: int, length: Length, views: Views
 ) -> None:
-    """Let a step's verdict change the standing, then its notes, then have its views written. Raises `StopRun`; the
+    """Let a step's verdict change the state, then its notes, then have its views written. Raises `StopRun`; the
     verdict stands then and has its record."""
     digest: dict[str, Any] | None = None
-    standing.learn(work.all_rollouts)
+    state.learn(work.all_rollouts)
     if work.gated is not None and work.proposal is not None:
-        before = standing.current.gate_score
-        settle(standing, work.gated, origin=work.plan.origin, step=work.plan.step)
+        before = state.current.gate_score
+        settle(state, work.gated, origin=work.plan.origin, step=work.plan.step)
         verdict = work.gated.verdict
-        digest = buffer_entry(session, work, verdict.to_json(), before)
-        standing.buffer.append(digest)
+        digest = buffer_entry(context, work, verdict.to_json(), before)
+        state.buffer.append(digest)
     try:
-        await flush(session, standing, work)
+        await flush(context, state, work)
         if digest is not None and work.flush is not None and work.flush.refused:
             digest["rejected_notes"] = list(work.flush.refused)
     finally:
-        enter(session, standing, work, digest, total, length, views)
+        enter(context, state, work, digest, total, length, views)
 
 
 def enter(
-    session: Session,
-    standing: Standing,
+    context: RunContext,
+    state: TrainState,
     work: StepWork,
     digest: dict[str, Any] | None,
     total: int,
@@ -281,18 +283,18 @@ def enter(
     views: Views,
 ) -> None:
     """Enter a step into the history and have its views written."""
-    record = step_record(session, work, standing)
-    standing.history.append(record)
-    standing.memory.directions.append(direction(session, work, record, digest))
-    views.write(partial(_write, session, standing, work, record, digest))
-    remember_time(session)
-    session.emit("step.end", record=record, total_steps=length.total_steps, budget=work.budget,
-                 **_rate(session, work, total))  # fmt: skip
+    record = step_record(context, work, state)
+    state.history.append(record)
+    state.memory.directions.append(direction(context, work, record, digest))
+    views.write(partial(_write, context, state, work, record, digest))
+    remember_time(context)
+    context.emit("step.end", record=record, total_steps=length.total_steps, budget=work.budget,
+                 **_rate(context, work, total))  # fmt: skip
 
 
-def _rate(session: Session, work: StepWork, total: int) -> dict[str, Any]:
+def _rate(context: RunContext, work: StepWork, total: int) -> dict[str, Any]:
     """What is chosen and who set its budget, for observers: the schedule before rounding, or the optimizer itself."""
-    optimizer = session.config.optimizer
+    optimizer = context.config.optimizer
     name, real = optimizer.lr_scheduler, None
     if work.lr_decision is not None and work.lr_decision.wish is not None:
         name = "decided by the optimizer"
@@ -303,17 +305,17 @@ def _rate(session: Session, work: StepWork, total: int) -> dict[str, Any]:
 
 
 def _write(
-    session: Session, standing: Standing, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None
+    context: RunContext, state: TrainState, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None
 ) -> None:
-    write_step(session.run_dir, work, record, digest)
-    session.run_dir.write(f"skills/skill_v{work.plan.step:04d}.md", standing.current.skill.text)
-    write_state(session, standing)
+    write_step(context.run_dir, work, record, digest)
+    context.run_dir.write(f"skills/skill_v{work.plan.step:04d}.md", state.current.skill.text)
+    write_state(context, state)
 
 
-def write_state(session: Session, standing: Standing) -> None:
+def write_state(context: RunContext, state: TrainState) -> None:
     """History, state and the product. The order does not matter: none of them is read back."""
-    session.run_dir.write("history.json", list(standing.history))
-    session.run_dir.write("runtime_state.json", standing.view())
-    session.run_dir.write("best_skill.md", standing.best.skill.text)
-    if decisions := lr_history(standing.history):
-        session.run_dir.write("lr_history.jsonl", decisions)
+    context.run_dir.write("history.json", list(state.history))
+    context.run_dir.write("runtime_state.json", state.view())
+    context.run_dir.write("best_skill.md", state.best.skill.text)
+    if decisions := lr_history(state.history):
+        context.run_dir.write("lr_history.jsonl", decisions)

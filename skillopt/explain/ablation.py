@@ -20,7 +20,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.summary import split_summary
 from skillopt.explain.edit_worth import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced
@@ -81,74 +81,74 @@ class Ablation:
         }
 
 
-def split_items(session: Session, split: str) -> tuple[Item, ...]:
+def split_items(context: RunContext, split: str) -> tuple[Item, ...]:
     """The items in use of a canonical split. Raises `DataError` when there is none."""
-    items = {"selection": session.selection, "test": session.test}.get(split, session.splits.named(split))
+    items = {"selection": context.selection, "test": context.test}.get(split, context.splits.named(split))
     if not items:
         raise DataError(f"the {split} split has no item", hint="ask for another with --split")
     return items
 
 
-async def ablate(session: Session, traced: Traced, wish: Wish) -> Ablation:
+async def ablate(context: RunContext, traced: Traced, wish: Wish) -> Ablation:
     """Measure everything that was wished. A stop (budget, dead endpoint) is in the result, with what was measured."""
     skill = traced.version.skill
     found = parts(traced)
     result = Ablation(skill, wish, [(part, None) for part in found])
-    await asyncio.to_thread(_clear, session, result)
+    await asyncio.to_thread(_clear, context, result)
     try:
-        full = await _measured(session, result, skill, 1 + len(found), 0)
+        full = await _measured(context, result, skill, 1 + len(found), 0)
         result.full = split_summary(full)
-        await _write(session, result)
-        session.emit("notice", text=f"full skill measured; {len(found)} texts to go")
+        await _write(context, result)
+        context.emit("notice", text=f"full skill measured; {len(found)} texts to go")
         for n, part in enumerate(found):
-            ablated = await _measured(session, result, part.without, 1 + len(found), n + 1)
-            effect = compare(full, ablated, session.metric.value)
+            ablated = await _measured(context, result, part.without, 1 + len(found), n + 1)
+            effect = compare(full, ablated, context.metric.value)
             result.rows[n] = (part, effect)
-            await _write(session, result)
-            session.emit("notice", text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}")
+            await _write(context, result)
+            context.emit("notice", text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}")
         if wish.prune:
-            result.pruned = await _prune(session, traced, result)
+            result.pruned = await _prune(context, traced, result)
     except StopRun as error:
         result.stop = error
-    await _write(session, result)
-    await asyncio.to_thread(write_logs, session)
+    await _write(context, result)
+    await asyncio.to_thread(write_logs, context)
     return result
 
 
 async def _measured(
-    session: Session, result: Ablation, skill: Skill, of: int, n: int, *, first: int = 0
+    context: RunContext, result: Ablation, skill: Skill, of: int, n: int, *, first: int = 0
 ) -> list[Rollout]:
-    items, repeats = split_items(session, result.wish.split), session.config.evaluation.repeats
-    session.emit("stage.start", stage="eval", step=None, split=f"{result.wish.split}, text {n + 1} of {of}",
+    items, repeats = split_items(context, result.wish.split), context.config.evaluation.repeats
+    context.emit("stage.start", stage="eval", step=None, split=f"{result.wish.split}, text {n + 1} of {of}",
                  total=len(items) * repeats)  # fmt: skip
-    with session.timings.measure(None, FOLDER):
-        rollouts = await measure(session, skill, items, stage="eval", repeats=repeats, first=first)
+    with context.timings.measure(None, FOLDER):
+        rollouts = await measure(context, skill, items, stage="eval", repeats=repeats, first=first)
     count_rollouts(result.tally, "eval", rollouts)
     return rollouts
 
 
-async def _prune(session: Session, traced: Traced, result: Ablation) -> dict[str, Any]:
+async def _prune(context: RunContext, traced: Traced, result: Ablation) -> dict[str, Any]:
     """Leave out together what pays nothing alone, and measure that text and the full one on fresh draws.
 
     It is written only when "worse by the margin" is refuted for it as a whole: edits that pay nothing alone may do so
     together, and the ones that were chosen were lucky to be chosen.
     """
-    wish, value = result.wish, session.metric.value
-    names = [part.cause.name for part, effect in result.rows if _prunable(session, effect, wish)]
+    wish, value = result.wish, context.metric.value
+    names = [part.cause.name for part, effect in result.rows if _prunable(context, effect, wish)]
     body: dict[str, Any] = {"left_out": names, "accepted": False, "skill_hash": None}
     text = traced.without(names).version.skill
     if not names or text == result.skill or text.is_blank:
         nothing = f"no measured edit has an estimate of {wish.threshold:g} or less"
         why = nothing if not names else "nothing would be left of the skill"
         return {**body, "reason": why}
-    first = 0 if session.config.env.temperature == 0 else session.config.evaluation.repeats
-    full = await _measured(session, result, result.skill, 2, 0, first=first)
-    pruned = await _measured(session, result, text, 2, 1, first=first)
+    first = 0 if context.config.env.temperature == 0 else context.config.evaluation.repeats
+    full = await _measured(context, result, result.skill, 2, 0, first=first)
+    pruned = await _measured(context, result, text, 2, 1, first=first)
     effect = compare(pruned, full, value)
     p = worse_p(full, pruned, value, margin=wish.margin)
-    enough = _covered(session, effect)
+    enough = _covered(context, effect)
     accepted = enough and p <= ALPHA
-    await asyncio.to_thread(_keep, session, text if accepted else None)
+    await asyncio.to_thread(_keep, context, text if accepted else None)
     return {
         **body,
         "accepted": accepted,
@@ -162,13 +162,13 @@ async def _prune(session: Session, traced: Traced, result: Ablation) -> dict[str
     }
 
 
-def _prunable(session: Session, effect: Effect | None, wish: Wish) -> bool:
-    return effect is not None and _covered(session, effect) and effect.pays_nothing(wish.threshold)
+def _prunable(context: RunContext, effect: Effect | None, wish: Wish) -> bool:
+    return effect is not None and _covered(context, effect) and effect.pays_nothing(wish.threshold)
 
 
-def _covered(session: Session, effect: Effect) -> bool:
+def _covered(context: RunContext, effect: Effect) -> bool:
     """Too many missing outcomes prove nothing of either text."""
-    return effect.n >= session.config.evaluation.coverage_floor * effect.total
+    return effect.n >= context.config.evaluation.coverage_floor * effect.total
 
 
 def _reason(p: float, margin: float, n: int, *, enough: bool) -> str:
@@ -181,17 +181,17 @@ def _reason(p: float, margin: float, n: int, *, enough: bool) -> str:
     return f"not shown to be within {margin:g} of the full skill (p = {p:.4f} on {n} items){more}"
 
 
-def _keep(session: Session, text: Skill | None) -> None:
+def _keep(context: RunContext, text: Skill | None) -> None:
     """Write the pruned skill, or take away the one of an earlier ablation that no longer holds."""
     if text is not None:
-        session.run_dir.write(PRUNED, text.text)
+        context.run_dir.write(PRUNED, text.text)
     else:
-        (session.run_dir.root / PRUNED).unlink(missing_ok=True)
+        (context.run_dir.root / PRUNED).unlink(missing_ok=True)
 
 
-def _clear(session: Session, result: Ablation) -> None:
+def _clear(context: RunContext, result: Ablation) -> None:
     """Take away what an ablation of another text, or on another split, has left here."""
-    root = session.run_dir.root
+    root = context.run_dir.root
     try:
         before = json.loads((root / RESULT).read_bytes())
     except (OSError, ValueError):
@@ -201,15 +201,15 @@ def _clear(session: Session, result: Ablation) -> None:
             path.unlink(missing_ok=True)
 
 
-async def _write(session: Session, result: Ablation) -> None:
-    body = {**result.to_json(), "cost": cost_of(session, result.tally.stages)}
-    await asyncio.to_thread(_write_views, session, result.rows, body)
+async def _write(context: RunContext, result: Ablation) -> None:
+    body = {**result.to_json(), "cost": cost_of(context, result.tally.stages)}
+    await asyncio.to_thread(_write_views, context, result.rows, body)
 
 
-def _write_views(session: Session, rows: Sequence[tuple[Part, Effect | None]], body: Mapping[str, Any]) -> None:
+def _write_views(context: RunContext, rows: Sequence[tuple[Part, Effect | None]], body: Mapping[str, Any]) -> None:
     for part, _ in rows:
-        session.run_dir.write(f"{WITHOUT}/{part.cause.name.replace('/', '-')}.md", part.without.text)
-    session.run_dir.write(RESULT, body)
+        context.run_dir.write(f"{WITHOUT}/{part.cause.name.replace('/', '-')}.md", part.without.text)
+    context.run_dir.write(RESULT, body)
 
 
 def place_of(run: Path) -> Path:

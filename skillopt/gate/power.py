@@ -35,16 +35,16 @@ SHRINK = 0.6
 """What of a gain on training items is believed: the items chose the edits, and a passed trial was a lucky one."""
 
 
-def proof_is_likely(climb: Sequence[tuple[float, float]], n: int, *, alpha: float) -> bool:
+def proof_is_likely(draft_gains: Sequence[tuple[float, float]], n: int, *, alpha: float) -> bool:
     """True when the gains of a draft's trials make a look at level `alpha` on n items more likely to succeed than not.
 
     `climb` holds (net gain, losses) of each trial as shares of its items. The gains are shrunk and added; losses are
     what noise turns over, so their mean stands for the noise of one comparison.
     """
-    if not climb:
+    if not draft_gains:
         return False
-    noise = math.fsum(losses for _, losses in climb) / len(climb)
-    gain = SHRINK * math.fsum(gain for gain, _ in climb)
+    noise = math.fsum(losses for _, losses in draft_gains) / len(draft_gains)
+    gain = SHRINK * math.fsum(gain for gain, _ in draft_gains)
     return sign_p(math.floor(n * (gain + noise)), math.ceil(n * noise)) <= alpha
 
 

@@ -36,20 +36,22 @@ class Unit:
     item: str = ""
 
 
-def failures_first(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
+def failures_first(units: Sequence[Unit], changed_outcomes: Mapping[str, int]) -> list[Unit]:
     """The order that lets arithmetic decide soonest: most headroom first, then the most volatile, then file order.
 
-    `flips` counts how often earlier candidates won or lost a unit. A rejection needs every unit the incumbent fails (a
-    win may hide there) and then only as many losses as there were wins; volatile units bring those soonest.
+    `changed_outcomes` counts how often earlier candidates won or lost a unit. A rejection needs every unit the
+    incumbent fails (a win may hide there) and then only as many losses as there were wins; volatile units bring those
+    soonest.
     """
     return sorted(
-        units, key=lambda u: (u.incumbent if u.incumbent is not None else -1.0, -flips.get(u.name, 0), u.index)
+        units,
+        key=lambda u: (u.incumbent if u.incumbent is not None else -1.0, -changed_outcomes.get(u.name, 0), u.index),
     )
 
 
-def file_order(units: Sequence[Unit], flips: Mapping[str, int]) -> list[Unit]:
+def file_order(units: Sequence[Unit], changed_outcomes: Mapping[str, int]) -> list[Unit]:
     """The order of the file; for comparison with published runs."""
-    del flips
+    del changed_outcomes
     return sorted(units, key=lambda u: u.index)
 
 

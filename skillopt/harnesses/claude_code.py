@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from skillopt.harnesses.claude_session import conversation, read_session, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Tokens, number, total
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, as_call, entries, joined, mapping, parse_lines, read_file, text
-from skillopt.harnesses.session import Session, Tokens, number, total
 
 EFFORTS: Mapping[str, str] = {"xhigh": "max"}
 """Efforts that the program spells otherwise."""
@@ -100,7 +100,7 @@ class ClaudeCode:
             argv += ["--json-schema", json.dumps(options.json_schema)]
         return argv
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         stream = parse_lines(finished.stdout)
         recorded = Records()
         for path in sorted((job.home / ".claude" / "projects").glob("*/*.jsonl")):
@@ -122,7 +122,7 @@ class ClaudeCode:
         )
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `claude -p` printed, as stream-json or as the one object of `--output-format json`."""
     session = conversation(records, prompts_are_strings=False)
     result = next((r for r in reversed(records.rows) if text(r, "type") == "result"), None)

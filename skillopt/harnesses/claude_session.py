@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from skillopt.harnesses.harness_run import HarnessRun, Origin, Step, Tokens, number, total
 from skillopt.harnesses.records import Record, Records, as_call, entries, joined, mapping, text
-from skillopt.harnesses.session import Origin, Session, Step, Tokens, number, total
 
 _SYNTHETIC = "<synthetic>"
 """Model name of what the program says in the model's place: its error messages."""
 
 
-def read_session(records: Records) -> Session:
+def read_session(records: Records) -> HarnessRun:
     """A session file, of a headless run or of a person at the terminal. Side chains are left out."""
     session = conversation(records, prompts_are_strings=True)
     by_message: dict[str, Record] = {}
@@ -41,7 +41,7 @@ def read_session(records: Records) -> Session:
     )
 
 
-def conversation(records: Records, *, prompts_are_strings: bool) -> Session:
+def conversation(records: Records, *, prompts_are_strings: bool) -> HarnessRun:
     """The steps of the main conversation. In the session file a prompt is a plain string; the stream has none."""
     steps: list[Step] = []
     calls: dict[str, int] = {}
@@ -56,7 +56,7 @@ def conversation(records: Records, *, prompts_are_strings: bool) -> Session:
                 _add_block(block, steps, calls, skills)
         elif kind == "user":
             _add_user(record, message, steps, calls, prompts_are_strings)
-    return Session(
+    return HarnessRun(
         steps=tuple(steps),
         skills=tuple(dict.fromkeys(skills)),
         prompts=tuple(s.text for s in steps if s.kind == "user"),

@@ -15,10 +15,10 @@ from typing import Any
 
 from skillopt.harnesses.codex_rollout import read_rollout, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Step
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, entries, joined, mapping, parse_lines, read_file, text
-from skillopt.harnesses.session import Session, Step
 
 _PROVIDER = "skillopt"
 _KEY_VARIABLE = "SKILLOPT_ENDPOINT_KEY"
@@ -125,7 +125,7 @@ class Codex:
             }
         return values
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         stream = parse_lines(finished.stdout)
         recorded = Records()
         for path in sorted((job.home / ".codex" / "sessions").rglob("rollout-*.jsonl")):
@@ -154,7 +154,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `codex exec --json` printed. An exit code of 0 with an empty message is an empty answer."""
     steps: list[Step] = []
     usage: Record = {}
@@ -180,7 +180,7 @@ def read_stream(records: Records, finished: Finished) -> Session:
     elif finished.exit_code != 0 or not ended:
         failure = exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
     answer = next((s.text for s in reversed(steps) if s.kind == "message"), "")
-    return Session(
+    return HarnessRun(
         answer="" if failure else answer,
         steps=tuple(steps),
         tokens=usage_tokens(usage),

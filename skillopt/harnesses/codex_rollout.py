@@ -11,15 +11,15 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from skillopt.harnesses.harness_run import HarnessRun, Origin, Step, StepKind, Tokens, number
 from skillopt.harnesses.records import EMPTY, Record, Records, as_call, joined, mapping, parse_lines, text
-from skillopt.harnesses.session import Origin, Session, Step, StepKind, Tokens, number
 
 _DENIED = re.compile(r"read-only file system|operation not permitted|permission denied|sandbox", re.IGNORECASE)
 _NETWORK = re.compile(r"could not resolve host|network is unreachable|failed to connect", re.IGNORECASE)
 _EXIT = re.compile(r"(?:Process exited with code|exit(?:ed)?[ _]code:?)\s*(-?\d+)", re.IGNORECASE)
 
 
-def read_rollout(records: Records) -> Session:
+def read_rollout(records: Records) -> HarnessRun:
     """A rollout file, of a headless run or of a person at the terminal. Tokens are those of the whole thread."""
     steps: list[Step] = []
     calls: dict[str, int] = {}
@@ -48,7 +48,7 @@ def read_rollout(records: Records) -> Session:
     _mark_prompts(steps, prompts)
     if not any(s.kind == "message" for s in steps):  # versions that wrote the talk as events only
         steps = [*told, *(s for s in steps if s.kind == "tool")]
-    session = Session(steps=tuple(steps))
+    session = HarnessRun(steps=tuple(steps))
     return replace(
         session,
         answer=session.answers[-1] if session.answers else "",

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Origin, Step, Tokens, number, total
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, as_call, entries, joined, mapping, parse_lines, read_file, text
-from skillopt.harnesses.session import Origin, Session, Step, Tokens, number, total
 
 _BY_TYPE: Mapping[str, int] = {"authentication": 401, "rate_limit": 429}
 
@@ -75,7 +75,7 @@ class Copilot:
         prompt = f"{options.instructions}\n\n{job.prompt}" if options.instructions else job.prompt
         return Launch(tuple(argv), env, job.workspace, prompt, {}, (*job.folders, home))
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         stream = parse_lines(finished.stdout)
         recorded = Records()
         for path in sorted((job.home / ".copilot" / "session-state").glob("*/events.jsonl")):
@@ -107,7 +107,7 @@ def read_file_tokens(job: Job) -> Tokens:
     return _metrics(mapping(whole.rows[0], "modelMetrics")) if whole.rows else Tokens()
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `--output-format json` printed."""
     session = read_events(records)
     result = next((r for r in reversed(records.rows) if text(r, "type") == "result"), None)
@@ -137,7 +137,7 @@ def _failure(records: Records, result: Record | None, finished: Finished) -> Fai
     return exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
 
 
-def read_events(records: Records) -> Session:
+def read_events(records: Records) -> HarnessRun:
     """A session's records, from the stream or from `events.jsonl`; ephemeral ones are dropped."""
     steps: list[Step] = []
     calls: dict[str, int] = {}
@@ -164,7 +164,7 @@ def read_events(records: Records) -> Session:
             steps.append(Step("skill", text(data, "content"), tool=text(data, "name")))
         else:
             _add(kind, data, steps, calls, denied, skills)
-    session = Session(steps=tuple(steps), skills=tuple(dict.fromkeys(skills)), denied=tuple(denied))
+    session = HarnessRun(steps=tuple(steps), skills=tuple(dict.fromkeys(skills)), denied=tuple(denied))
     return replace(
         session,
         answer=session.answers[-1] if session.answers else "",

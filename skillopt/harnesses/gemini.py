@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skillopt.harnesses.failure import classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number
 from skillopt.harnesses.job import Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Records, as_call, joined, mapping, parse_lines, text
-from skillopt.harnesses.session import Session, Step, Tokens, number
 
 _SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},  # else exit code 41
@@ -47,12 +47,12 @@ class Gemini:
         files = {job.home / ".gemini" / "settings.json": json.dumps(_SETTINGS)}
         return Launch(tuple(argv), env, job.workspace, "", files, job.folders)
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         del job
         return read_stream(parse_lines(finished.stdout), finished)
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `gemini -o stream-json` printed."""
     steps: list[Step] = []
     calls: dict[str, int] = {}
@@ -78,10 +78,10 @@ def read_stream(records: Records, finished: Finished) -> Session:
         elif kind == "message":
             steps.append(Step("user", text(record, "content")))
         open_text = False
-    return _ended(Session(steps=tuple(steps), bad_lines=records.bad), records, finished)
+    return _ended(HarnessRun(steps=tuple(steps), bad_lines=records.bad), records, finished)
 
 
-def _ended(session: Session, records: Records, finished: Finished) -> Session:
+def _ended(session: HarnessRun, records: Records, finished: Finished) -> HarnessRun:
     result = next((r for r in reversed(records.rows) if text(r, "type") == "result"), None)
     error = next((r for r in reversed(records.rows) if text(r, "type") == "error"), None)
     failure = None

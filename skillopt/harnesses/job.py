@@ -1,8 +1,8 @@
 """What is asked of an agent CLI, and what each CLI's module answers.
 
 A module knows its program: `launch` turns a job into a command line, environment and files (pure, so that tests read
-exactly what would run), `read` turns what it left into a `Session`. `identity` names whatever of the options can change
-the answer. No endpoint, key or path is part of it.
+exactly what would run), `read` turns what it left into a `HarnessRun`. `identity` names whatever of the options can
+change the answer. No endpoint, key or path is part of it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from skillopt.harnesses.environment import clean_environment
+from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.launch import Finished, Launch
-from skillopt.harnesses.session import Session
 
 ARGUMENT_LIMIT = 100_000
 """Longest prompt, in bytes, for programs that take it as an argument only (Linux allows 128 KiB for one)."""
@@ -112,7 +112,7 @@ class Cli(Protocol):
         """The command. Raises `ValueError` for a job the program cannot take (a prompt too long for an argument)."""
         ...
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         """What came of it. Raises nothing: what cannot be read is a failure of the session."""
         ...
 

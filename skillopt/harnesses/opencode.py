@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Endpoint, Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, as_call, joined, mapping, parse_lines, text
-from skillopt.harnesses.session import Session, Step, Tokens, number, total
 
 _PROVIDER = "skillopt"
 _CONTEXT, _OUTPUT = 128_000, 8_192
@@ -44,7 +44,7 @@ class Opencode:
         argv.append(as_argument(job.prompt, self.program))
         return Launch(tuple(argv), env, job.workspace, "", files, job.folders)
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         del job
         return read_stream(parse_lines(finished.stdout), finished)
 
@@ -68,7 +68,7 @@ def _configuration(endpoint: Endpoint, model: str) -> dict[str, Any]:
     }
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `opencode run --format json` printed. The last step says whether the model was done."""
     steps: list[Step] = []
     tokens: list[Tokens] = []
@@ -94,7 +94,7 @@ def read_stream(records: Records, finished: Finished) -> Session:
             if errors
             else exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
         )
-    session = Session(
+    session = HarnessRun(
         steps=tuple(steps),
         tokens=Tokens(
             input=total(t.input for t in tokens),

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.harnesses.failure import classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, as_call, entries, joined, mapping, parse_lines, read_file, text
-from skillopt.harnesses.session import Session, Step, Tokens, number, total
 
 _PROVIDER = "skillopt"
 _FREE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
@@ -50,7 +50,7 @@ class Pi:
         argv.append(as_argument(job.prompt, self.program))
         return Launch(tuple(argv), {**job.base_env, "PI_OFFLINE": "1"}, job.workspace, "", files, job.folders)
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         recorded = Records()
         for path in sorted((job.home / ".pi" / "agent" / "sessions").rglob("*.jsonl")):
             more = read_file(path)
@@ -58,7 +58,7 @@ class Pi:
         return read_session(recorded, finished)
 
 
-def read_session(records: Records, finished: Finished) -> Session:
+def read_session(records: Records, finished: Finished) -> HarnessRun:
     """A session file. The last message of the assistant says whether the model was done or failed."""
     steps: list[Step] = []
     calls: dict[str, int] = {}
@@ -85,7 +85,7 @@ def read_session(records: Records, finished: Finished) -> Session:
             if words
             else exit_failure(finished.exit_code, finished.stderr, "" if seen else finished.stdout)
         )
-    session = Session(steps=tuple(steps), failure=failure, bad_lines=records.bad)
+    session = HarnessRun(steps=tuple(steps), failure=failure, bad_lines=records.bad)
     return replace(
         session,
         answer=session.answers[-1] if session.answers and failure is None else "",

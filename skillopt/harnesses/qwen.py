@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skillopt.harnesses import claude_code
+from skillopt.harnesses.harness_run import HarnessRun, Tokens, number
 from skillopt.harnesses.job import Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import EMPTY, Records, mapping, parse_lines, text
-from skillopt.harnesses.session import Session, Tokens, number
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Qwen:
         argv += ["-y", "-o", "stream-json", as_argument(job.prompt, self.program)]
         return Launch(tuple(argv), env, job.workspace, "", {}, job.folders)
 
-    def read(self, job: Job, finished: Finished) -> Session:
+    def read(self, job: Job, finished: Finished) -> HarnessRun:
         del job
         return read_stream(parse_lines(finished.stdout), finished)
 
 
-def read_stream(records: Records, finished: Finished) -> Session:
+def read_stream(records: Records, finished: Finished) -> HarnessRun:
     """What `qwen -o stream-json` printed."""
     session = claude_code.read_stream(records, finished)
     usage = next((mapping(r, "usage") for r in reversed(records.rows) if text(r, "type") == "result"), EMPTY)

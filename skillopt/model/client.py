@@ -19,7 +19,7 @@ from skillopt.core.hashing import digest
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.prices import PriceTable
 from skillopt.model.tokens import bound, prompt_bound
-from skillopt.model.traffic.limiter import Place
+from skillopt.model.traffic.limiter import Slot
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
@@ -208,7 +208,7 @@ class _Call:
         self._judge(reply)
         return reply
 
-    async def _send_from(self, place: Place) -> ChatReply:
+    async def _send_from(self, place: Slot) -> ChatReply:
         """Send, and tell limiter and breaker how it went."""
         try:
             reply = await self._send()

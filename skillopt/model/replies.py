@@ -128,7 +128,7 @@ def _explain(error: ValueError) -> str:
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
+class ReadReply(Generic[T]):
     """What became of a question for JSON.
 
     `value` is None when the reply was dropped; `dropped` then says why (`truncated`, `refused`, or the last error).
@@ -142,7 +142,7 @@ class Asked(Generic[T]):
     dropped: str = ""
 
 
-async def ask_json(model: ChatModel, request: ChatRequest, validate: Callable[[Any], T]) -> Asked[T]:
+async def ask_json(model: ChatModel, request: ChatRequest, validate: Callable[[Any], T]) -> ReadReply[T]:
     """Ask for JSON; on a reply that does not parse or that `validate` refuses with `ReplyError`, ask once more.
 
     The second question repeats the first, shows the reply and the error. Errors of the call itself are raised as
@@ -155,13 +155,13 @@ async def ask_json(model: ChatModel, request: ChatRequest, validate: Callable[[A
         usages.append(reply.usage)
         if reply.finish in ("length", "refusal"):
             reason = "truncated" if reply.finish == "length" else "refused"
-            return Asked(None, reply.text, tuple(usages), reasks, reason)
+            return ReadReply(None, reply.text, tuple(usages), reasks, reason)
         try:
             value = validate(parse_reply(reply.text))
-            return Asked(value, reply.text, tuple(usages), reasks)
+            return ReadReply(value, reply.text, tuple(usages), reasks)
         except ReplyError as error:
             if reasks == 1:
-                return Asked(None, reply.text, tuple(usages), reasks, error.message)
+                return ReadReply(None, reply.text, tuple(usages), reasks, error.message)
             reasks = 1
             request = _with_error(request, reply.text, error.message)
 

@@ -17,7 +17,7 @@ from skillopt.core.aio import gather_all
 from skillopt.core.change import Change, Rewrite
 from skillopt.core.edit import EditReport
 from skillopt.core.item import Item
-from skillopt.core.leakage import LeakedEdit
+from skillopt.core.leakage import VetoedEdit
 from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -40,7 +40,7 @@ class Proposal:
     skill: Skill
     report: EditReport = field(default_factory=EditReport)
     rewrite: Rewrite | None = None
-    leaked: tuple[LeakedEdit, ...] = ()
+    vetoed: tuple[VetoedEdit, ...] = ()
     """What was taken out of the change, or kept the rewrite from being adopted."""
 
 

@@ -13,7 +13,7 @@ from skillopt.config import OptimizerSection
 from skillopt.config.skill_header import read_header
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
-from skillopt.core.leakage import LeakedEdit
+from skillopt.core.leakage import VetoedEdit
 from skillopt.core.lint import Document, Finding, new_errors
 from skillopt.core.skill import Skill
 
@@ -25,21 +25,21 @@ def faults(optimizer: OptimizerSection, before: Skill, after: Skill) -> list[Fin
     return new_errors(_document(before), _document(after))
 
 
-def without_faults(optimizer: OptimizerSection, skill: Skill, patch: Patch) -> tuple[Patch, list[LeakedEdit]]:
+def without_faults(optimizer: OptimizerSection, skill: Skill, patch: Patch) -> tuple[Patch, list[VetoedEdit]]:
     """The patch without the edits that would make an error, each tried on the text the edits before it left."""
-    kept, vetoed = list[Edit](), list[LeakedEdit]()
+    kept, vetoed = list[Edit](), list[VetoedEdit]()
     for number, edit in enumerate(patch.edits, start=1):
         changed, _ = apply_patch(skill, Patch((edit,)), insert_after_fallback=optimizer.insert_after_fallback)
         found = faults(optimizer, skill, changed)
         if found:
-            vetoed.append(LeakedEdit(number, edit, tuple(found)))
+            vetoed.append(VetoedEdit(number, edit, tuple(found)))
         else:
             skill = changed
             kept.append(edit)
     return (replace(patch, edits=tuple(kept)) if vetoed else patch), vetoed
 
 
-def lines_without_faults(optimizer: OptimizerSection, skill: Skill, text: str) -> tuple[str, list[LeakedEdit]]:
+def lines_without_faults(optimizer: OptimizerSection, skill: Skill, text: str) -> tuple[str, list[VetoedEdit]]:
     """A text that will enter a region, without the lines that would make an error in the skill."""
     lines = [line for line in text.splitlines() if line.strip()]
     _, vetoed = without_faults(optimizer, skill, Patch(tuple(Edit("append", content=line) for line in lines)))
@@ -47,7 +47,7 @@ def lines_without_faults(optimizer: OptimizerSection, skill: Skill, text: str) -
     return ("\n".join(line for line in text.splitlines() if line not in out).strip() if out else text), vetoed
 
 
-def in_proposed_order(vetoed: Sequence[LeakedEdit], proposed: Patch) -> list[LeakedEdit]:
+def in_proposed_order(vetoed: Sequence[VetoedEdit], proposed: Patch) -> list[VetoedEdit]:
     """Vetoed edits numbered by their place in the patch as it was proposed."""
     places = {id(edit): n for n, edit in enumerate(proposed.edits, start=1)}
     return sorted((replace(v, index=places.get(id(v.edit), v.index)) for v in vetoed), key=lambda v: v.index)

@@ -82,9 +82,9 @@ def test_a_useless_rule_draws_anew_on_the_volatile_items_only() -> None:
 def test_repeats_are_independent_draws_and_equal_without_noise() -> None:
     noisy, quiet = World(Params(seed=6)), World(Params(seed=6, noise=0.0))
     first, second = ([noisy.solved(n, frozenset(), k) for n in range(2_000)] for k in (0, 1))
-    flips = sum(a != b for a, b in zip(first, second, strict=True)) / 2_000
+    flipped = sum(a != b for a, b in zip(first, second, strict=True)) / 2_000
     expected = math.fsum(2 * (p := noisy.probability(n, ())) * (1 - p) for n in range(2_000)) / 2_000
-    assert abs(flips - expected) < bound(2_000)
+    assert abs(flipped - expected) < bound(2_000)
     assert all(quiet.solved(n, frozenset(), 0) == quiet.solved(n, frozenset(), 7) for n in range(2_000))
 
 

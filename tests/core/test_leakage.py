@@ -203,9 +203,9 @@ def test_strip_leaks_takes_out_the_edits_that_leak(phones):
     good, bad = Edit("append", content=COUNTRIES), Edit("append", content=f"- {ITEM_PHONE} -> {GOLD_PHONE}")
     delete = Edit("delete", target="rule")
     patch = Patch(edits=(good, bad, delete), reasoning="r", meta={"m": 1})
-    cleaned, leaked = strip_leaks(Skill("rule\n"), patch, phones, allowed="")
+    cleaned, vetoed = strip_leaks(Skill("rule\n"), patch, phones, allowed="")
     assert cleaned == Patch(edits=(good, delete), reasoning="r", meta={"m": 1})
-    (row,) = leaked
+    (row,) = vetoed
     assert (row.index, row.edit) == (2, bad)
     assert {leak.rule for leak in row.leaks} == {"number", "quote", "value"}
     assert GOLD_PHONE not in str(row.to_json()["op"])

@@ -1,4 +1,4 @@
-"""Whole runs, one for each mode, made when a test first asks for it and kept for the session."""
+"""Whole runs, one for each mode, made when a test first asks for it and kept for the context."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import yaml
 from skillopt.config import load_config
 from skillopt.core.hashing import digest
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatRequest
@@ -95,8 +95,8 @@ def run(config: Path, out_root: Path, **overrides: Any) -> Path:
             path = config.with_name(f"{out_root.name}.yaml")
             path.write_text(yaml.safe_dump(body))
         resolved = load_config(path, environ={}, env_schemas=settings_schemas())
-        async with open_session(resolved, out_root=out_root, emit=Events()) as session:
-            await train(session)
+        async with open_run_context(resolved, out_root=out_root, emit=Events()) as context:
+            await train(context)
 
     asyncio.run(go())
     return out_root

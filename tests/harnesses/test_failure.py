@@ -8,21 +8,21 @@ import pytest
 
 from skillopt.harnesses import claude_code, codex, copilot, gemini, opencode, pi
 from skillopt.harnesses.failure import classified, exit_failure
+from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.launch import Finished
 from skillopt.harnesses.records import parse_lines
-from skillopt.harnesses.session import Session
 from tests.harnesses import synthetic
 
 
-def _claude(code: int, out: str, err: str = "") -> Session:
+def _claude(code: int, out: str, err: str = "") -> HarnessRun:
     return claude_code.read_stream(parse_lines(out), Finished(code, out, err))
 
 
-def _codex(code: int, out: str, err: str = "") -> Session:
+def _codex(code: int, out: str, err: str = "") -> HarnessRun:
     return codex.read_stream(parse_lines(out), Finished(code, out, err))
 
 
-def _copilot(code: int, out: str, err: str = "") -> Session:
+def _copilot(code: int, out: str, err: str = "") -> HarnessRun:
     return copilot.read_stream(parse_lines(out), Finished(code, out, err))
 
 

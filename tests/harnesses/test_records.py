@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt.harnesses import claude_code, claude_session, codex, codex_rollout, copilot, gemini, opencode, pi, qwen
+from skillopt.harnesses.harness_run import HarnessRun, Tokens
 from skillopt.harnesses.launch import Finished
 from skillopt.harnesses.records import Records, parse_lines, read_file
-from skillopt.harnesses.session import Session, Tokens
 from tests.harnesses import synthetic
 
 FINE = Finished(0, "", "")
 TRANSCRIPTS = Path("/work/shared/tools/transcripts")
 needs_transcripts = pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="the recorded transcripts are not here")
 
-Read = Callable[[Records], Session]
+Read = Callable[[Records], HarnessRun]
 STORIES: dict[str, tuple[list[dict[str, Any]], Read]] = {
     "codex stream": (synthetic.codex_stream(), lambda r: codex.read_stream(r, FINE)),
     "codex rollout": (synthetic.codex_rollout(), codex_rollout.read_rollout),

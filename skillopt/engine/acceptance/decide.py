@@ -14,30 +14,30 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.paired import paired_gate
 from skillopt.engine.measure import stream_decision
-from skillopt.engine.run.context import Session, count_rollouts
-from skillopt.engine.state import GateResult, Measured, Standing
+from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.state import GateResult, Measured, TrainState
 from skillopt.gate.strict import StrictGate, failures_first, file_order
 from skillopt.optimizer.context import Tally
 
 
-def settle(standing: Standing, gated: GateResult, *, origin: str, step: int) -> None:
-    """Let a verdict change the standing. `origin` tags what made the candidate, `step` is the last step taken."""
+def settle(state: TrainState, gated: GateResult, *, origin: str, step: int) -> None:
+    """Let a verdict change the state. `origin` tags what made the candidate, `step` is the last step taken."""
     verdict = gated.verdict
-    standing.flips.update((*verdict.evidence.wins, *verdict.evidence.losses))
+    state.changed_outcomes.update((*verdict.evidence.wins, *verdict.evidence.losses))
     looked = gated.ledger is not None
     if gated.ledger is not None:
-        standing.ledger = gated.ledger
+        state.ledger = gated.ledger
     if gated.draft is not None:
-        standing.take_draft(gated.draft, gated.trials, gated.edits, origin)
+        state.take_draft(gated.draft, gated.trials, gated.edits, origin)
     if gated.dropped:
-        standing.drop_draft()
+        state.drop_draft()
     if not verdict.accepted or gated.measured is None:
         return
-    standing.current, standing.current_origin = gated.measured, origin
-    best, now = standing.best.rank, gated.measured.rank
+    state.current, state.current_origin = gated.measured, origin
+    best, now = state.best.rank, gated.measured.rank
     higher = best is None or (now is not None and now > best)
-    if looked or (higher and standing.ledger is None):  # under the paired rule only a look makes a best skill
-        standing.prove(step)
+    if looked or (higher and state.ledger is None):  # under the paired rule only a look makes a best skill
+        state.prove(step)
 
 
 def count_gate(tally: Tally, gated: GateResult) -> None:
@@ -50,9 +50,9 @@ def count_gate(tally: Tally, gated: GateResult) -> None:
 
 
 async def gate(
-    session: Session,
+    context: RunContext,
     candidate: Skill,
-    standing: Standing,
+    state: TrainState,
     *,
     step: int | None,
     shown: Sequence[Rollout] = (),
@@ -60,22 +60,22 @@ async def gate(
 ) -> GateResult:
     """Decide on a candidate by the run's rule. `shown` are the training rollouts that it was made from, `edits` what
     makes it of the current skill; the paired rule may return a draft without some of them."""
-    evaluation = session.config.evaluation
+    evaluation = context.config.evaluation
     if evaluation.gate_rule == "paired" and evaluation.use_gate:
-        return await paired_gate(session, candidate, standing, step=step, shown=shown, edits=edits)
-    return await strict_gate(session, candidate, standing, step=step)
+        return await paired_gate(context, candidate, state, step=step, shown=shown, edits=edits)
+    return await strict_gate(context, candidate, state, step=step)
 
 
-async def strict_gate(session: Session, candidate: Skill, standing: Standing, *, step: int | None) -> GateResult:
+async def strict_gate(context: RunContext, candidate: Skill, state: TrainState, *, step: int | None) -> GateResult:
     """The published rule: a strictly greater mean over the selection split, against the current skill."""
-    evaluation = session.config.evaluation
+    evaluation = context.config.evaluation
     repeats = evaluation.repeats
-    against = standing.current if standing.current.rollouts else standing.best  # a draft has no selection score
-    units = against.units(session.selection, repeats)
+    against = state.current if state.current.rollouts else state.best  # a draft has no selection score
+    units = against.units(context.selection, repeats)
     ordering = failures_first if evaluation.gate_order == "failures_first" else file_order
-    order = ordering(units, standing.flips)
-    places = [(session.selection[u.index // repeats], u.index % repeats) for u in order]
-    bonus, best = session.bonus(candidate), standing.best.rank
+    order = ordering(units, state.changed_outcomes)
+    places = [(context.selection[u.index // repeats], u.index % repeats) for u in order]
+    bonus, best = context.bonus(candidate), state.best.rank
 
     def fresh() -> StrictGate:
         return StrictGate(
@@ -87,13 +87,13 @@ async def strict_gate(session: Session, candidate: Skill, standing: Standing, *,
             handicap=bonus - against.bonus,
         )
 
-    rollouts, decision = await stream_decision(session, candidate, places, fresh, stage="gate", step=step)
+    rollouts, decision = await stream_decision(context, candidate, places, fresh, stage="gate", step=step)
     verdict = decision.verdict()
     in_file_order = tuple(
         r for _, r in sorted(zip((u.index for u in order), rollouts, strict=False), key=lambda p: p[0])
     )
     complete = not verdict.evidence.early_stopped
-    measured = Measured(candidate, in_file_order, session.metric, bonus) if complete else None
+    measured = Measured(candidate, in_file_order, context.metric, bonus) if complete else None
     if evaluation.use_semantic_density:
         verdict = replace(verdict, density=(bonus, against.bonus))
     if not evaluation.use_gate and measured is not None and verdict.action != "undecided":

@@ -15,37 +15,37 @@ from skillopt.core.streams import named, shuffled
 from skillopt.engine.acceptance.proposal_gate import EpochWork
 from skillopt.engine.acceptance.trial import default_trial
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import Session, count_rollouts
-from skillopt.engine.state import Standing
+from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.state import TrainState
 
 NAME = "draft_review"
 
 
-def reviews(session: Session, standing: Standing) -> bool:
+def reviews(context: RunContext, state: TrainState) -> bool:
     """True when there is a draft to review."""
-    evaluation = session.config.evaluation
-    return evaluation.gate_rule == "paired" and evaluation.use_gate and standing.is_draft
+    evaluation = context.config.evaluation
+    return evaluation.gate_rule == "paired" and evaluation.use_gate and state.is_draft
 
 
-async def review(session: Session, standing: Standing, work: EpochWork) -> dict[str, Any]:
+async def review(context: RunContext, state: TrainState, work: EpochWork) -> dict[str, Any]:
     """Measure draft and proven skill side by side; give the draft up unless it is better. Returns the result file."""
-    config = session.config
-    items = shuffled(session.splits.train, named(config.train.seed, "review", work.epoch))[: default_trial(session)]
+    config = context.config
+    items = shuffled(context.splits.train, named(config.train.seed, "review", work.epoch))[: default_trial(context)]
     first = 0 if config.env.temperature == 0 else 1
-    draft, proven = standing.current.skill, standing.best.skill
-    with session.timings.measure(work.step, NAME):
+    draft, proven = state.current.skill, state.best.skill
+    with context.timings.measure(work.step, NAME):
         ours, theirs = await gather_all(
-            [measure(session, s, items, stage="trial", step=work.step, first=first) for s in (draft, proven)]
+            [measure(context, s, items, stage="trial", step=work.step, first=first) for s in (draft, proven)]
         )
     count_rollouts(work.tally, "trial", [*ours, *theirs])
-    value = session.metric.value
+    value = context.metric.value
     pairs = [(value(a.outcome), value(b.outcome)) for a, b in zip(ours, theirs, strict=True)]
     differences = [a - b for a, b in pairs if a is not None and b is not None]
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     measured = len(differences) >= config.evaluation.coverage_floor * len(pairs)
     kept = math.fsum(differences) > 0 or not measured
     if not kept:
-        standing.drop_draft()
+        state.drop_draft()
     tally = f"{wins} won, {losses} lost of {len(differences)} fresh training draws"
     found = "still better than the proven skill" if kept else "not better than the proven skill"
     body = {
@@ -54,4 +54,4 @@ async def review(session: Session, standing: Standing, work: EpochWork) -> dict[
         "draft_hash": draft.hash,
         "proven_hash": proven.hash,
     }
-    return work.result(session, standing, body)
+    return work.result(context, state, body)

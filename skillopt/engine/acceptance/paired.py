@@ -21,8 +21,8 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.prune import prune
 from skillopt.engine.acceptance.trial import is_shorter, run_trial
 from skillopt.engine.measure import measure, stream_decision
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import GateResult, Measured, Standing, Trial
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import GateResult, Measured, TrainState, Trial
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
@@ -31,9 +31,9 @@ from skillopt.gate.verdict import Action, Evidence, Verdict
 
 
 async def paired_gate(
-    session: Session,
+    context: RunContext,
     candidate: Skill,
-    standing: Standing,
+    state: TrainState,
     *,
     step: int | None,
     shown: Sequence[Rollout],
@@ -43,49 +43,49 @@ async def paired_gate(
 
     `edits` made the candidate of the current skill; before a look, those of the whole draft that harm it are left out.
     """
-    trial = await run_trial(session, candidate, standing, step=step, shown=shown)
+    trial = await run_trial(context, candidate, state, step=step, shown=shown)
     if trial is None:
-        return GateResult(_without_look(session, None, "undecided"), (), None)
+        return GateResult(_without_look(context, None, "undecided"), (), None)
     if not trial.passed:
         action: Action = "undecided" if trial.undecided else "reject"
-        return GateResult(_without_look(session, trial, action), (), None, (trial,))
-    all_edits = (*standing.draft_edits, *edits)
-    alpha = ledger_of(session, standing).price(last=False)
-    if not _worth_a_look(session, candidate, standing, trial, alpha):
-        verdict = _without_look(session, trial, "undecided")
+        return GateResult(_without_look(context, trial, action), (), None, (trial,))
+    all_edits = (*state.draft_edits, *edits)
+    alpha = ledger_of(context, state).price(last=False)
+    if not _worth_a_look(context, candidate, state, trial, alpha):
+        verdict = _without_look(context, trial, "undecided")
         return GateResult(verdict, (), None, (trial,), draft=candidate, edits=all_edits)
-    pruned = await prune(session, standing.best.skill, candidate, all_edits, trial.rollouts, step=step)
-    result = await look(session, pruned.skill, standing, alpha=alpha, step=step)
+    pruned = await prune(context, state.best.skill, candidate, all_edits, trial.rollouts, step=step)
+    result = await look(context, pruned.skill, state, alpha=alpha, step=step)
     trials = (trial, pruned.trial) if pruned.trial else (trial,)
     return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
 
 
-async def last_look(session: Session, standing: Standing, *, step: int | None) -> GateResult | None:
+async def last_look(context: RunContext, state: TrainState, *, step: int | None) -> GateResult | None:
     """The end of a run: a draft that is not proven yet gets one look, with all that is left of the error budget."""
-    if not standing.is_draft:
+    if not state.is_draft:
         return None
-    alpha = ledger_of(session, standing).price(last=True)
-    known = list(standing.trained_on().values())[: len(session.selection)]
-    draft = standing.current.skill
-    pruned = await prune(session, standing.best.skill, draft, standing.draft_edits, known, step=step)
-    result = await look(session, pruned.skill, standing, alpha=alpha, step=step)
+    alpha = ledger_of(context, state).price(last=True)
+    known = list(state.trained_on().values())[: len(context.selection)]
+    draft = state.current.skill
+    pruned = await prune(context, state.best.skill, draft, state.draft_edits, known, step=step)
+    result = await look(context, pruned.skill, state, alpha=alpha, step=step)
     trials = (pruned.trial,) if pruned.trial else ()
     return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
 
 
-def ledger_of(session: Session, standing: Standing) -> AlphaLedger:
+def ledger_of(context: RunContext, state: TrainState) -> AlphaLedger:
     """The run's error budget, as its looks left it."""
-    return standing.ledger or AlphaLedger.opened(session.config.evaluation.gate_alpha)
+    return state.ledger or AlphaLedger.opened(context.config.evaluation.gate_alpha)
 
 
-def _worth_a_look(session: Session, candidate: Skill, standing: Standing, trial: Trial, alpha: float) -> bool:
-    if is_shorter(session, candidate, standing.best.skill):
+def _worth_a_look(context: RunContext, candidate: Skill, state: TrainState, trial: Trial, alpha: float) -> bool:
+    if is_shorter(context, candidate, state.best.skill):
         return True
-    return proof_is_likely([*standing.climb, trial.climbed], len(session.selection), alpha=alpha)
+    return proof_is_likely([*state.draft_gains, trial.draft_gain], len(context.selection), alpha=alpha)
 
 
-def _without_look(session: Session, trial: Trial | None, action: Action) -> Verdict:
-    evidence = Evidence(total=len(session.selection) * session.config.evaluation.repeats)
+def _without_look(context: RunContext, trial: Trial | None, action: Action) -> Verdict:
+    evidence = Evidence(total=len(context.selection) * context.config.evaluation.repeats)
     if trial is None:
         return Verdict("undecided", None, evidence, "nothing is known of the current skill on training items")
     found = trial.verdict.evidence
@@ -100,40 +100,42 @@ def _without_look(session: Session, trial: Trial | None, action: Action) -> Verd
     return Verdict("undecided", None, evidence, f"kept as a draft, not proven yet: {tally}")
 
 
-async def look(session: Session, candidate: Skill, standing: Standing, *, alpha: float, step: int | None) -> GateResult:
+async def look(
+    context: RunContext, candidate: Skill, state: TrainState, *, alpha: float, step: int | None
+) -> GateResult:
     """Test a candidate against the proven skill on the selection split, at level `alpha`, and pay for it."""
-    evaluation, best = session.config.evaluation, standing.best
+    evaluation, best = context.config.evaluation, state.best
     repeats = evaluation.repeats
-    units = best.units(session.selection, repeats)
-    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, standing.flips)
+    units = best.units(context.selection, repeats)
+    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, state.changed_outcomes)
     terms = Terms(
         alpha=alpha,
         min_effect=evaluation.gate_min_effect,
-        margin=evaluation.gate_shorter_margin if is_shorter(session, candidate, best.skill) else 0.0,
+        margin=evaluation.gate_shorter_margin if is_shorter(context, candidate, best.skill) else 0.0,
         futility=evaluation.gate_futility,
         max_losses=evaluation.gate_max_regressions,
         coverage_floor=evaluation.coverage_floor,
     )
-    places = [(session.selection[u.index // repeats], u.index % repeats) for u in order]
+    places = [(context.selection[u.index // repeats], u.index % repeats) for u in order]
     rollouts, decision = await stream_decision(
-        session, candidate, places, lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate",
+        context, candidate, places, lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate",
         step=step,
     )  # fmt: skip
     verdict = decision.verdict()
     asked = tuple(r for _, r in sorted(zip((u.index for u in order), rollouts, strict=False), key=lambda p: p[0]))
-    ledger = ledger_of(session, standing).after(alpha, accepted=verdict.accepted)
+    ledger = ledger_of(context, state).after(alpha, accepted=verdict.accepted)
     if not verdict.accepted:
         lost = verdict.action == "reject"
         return GateResult(verdict, asked, None, draft=candidate, dropped=lost, ledger=ledger)
-    measured = await remeasured(session, candidate, best, step=step)
+    measured = await remeasured(context, candidate, best, step=step)
     if verdict.score is None:  # an early acceptance has no score of its own; the fresh measurement is one
         verdict = Verdict(verdict.action, measured.gate_score, verdict.evidence, verdict.reason)
     return GateResult(verdict, asked, measured, draft=candidate, ledger=ledger)
 
 
-async def remeasured(session: Session, skill: Skill, before: Measured, *, step: int | None) -> Measured:
+async def remeasured(context: RunContext, skill: Skill, before: Measured, *, step: int | None) -> Measured:
     """The proven skill on the whole selection split: on draws that no decision was taken on, where draws can differ."""
-    repeats = session.config.evaluation.repeats
-    first = 0 if session.config.env.temperature == 0 else 1 + max(r.repeat for r in before.rollouts)
-    rollouts = await measure(session, skill, session.selection, stage="gate", step=step, repeats=repeats, first=first)
-    return Measured(skill, tuple(rollouts), session.metric)
+    repeats = context.config.evaluation.repeats
+    first = 0 if context.config.env.temperature == 0 else 1 + max(r.repeat for r in before.rollouts)
+    rollouts = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
+    return Measured(skill, tuple(rollouts), context.metric)

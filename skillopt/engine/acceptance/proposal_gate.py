@@ -14,8 +14,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count_gate, gate, settle
 from skillopt.engine.run.bill import cost_of
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import GateResult, Standing
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import GateResult, TrainState
 from skillopt.envs.views import write_rollout_dir
 from skillopt.gate.verdict import Action, Evidence, Verdict
 from skillopt.optimizer.context import Tally
@@ -40,11 +40,11 @@ class EpochWork:
         """The tag of a skill that it produces."""
         return f"{self.name}_epoch_{self.epoch:02d}"
 
-    def start(self, session: Session, **more: Any) -> None:
+    def start(self, context: RunContext, **more: Any) -> None:
         """Tell observers that it begins."""
-        session.emit("stage.start", stage=self.name, step=self.step, epoch=self.epoch, **more)
+        context.emit("stage.start", stage=self.name, step=self.step, epoch=self.epoch, **more)
 
-    def result(self, session: Session, standing: Standing, body: dict[str, Any]) -> dict[str, Any]:
+    def result(self, context: RunContext, state: TrainState, body: dict[str, Any]) -> dict[str, Any]:
         """The result file: `body`, then where the run stands, tokens and money. No clock value is in it."""
         return {
             "stage": self.name,
@@ -52,52 +52,52 @@ class EpochWork:
             "step": self.step,
             **body,
             "time_s": None,
-            "current_score": standing.current.gate_score,
-            "best_score": standing.best.gate_score,
-            "current_origin": standing.current_origin,
-            "best_origin": standing.best_origin,
+            "current_score": state.current.gate_score,
+            "best_score": state.best.gate_score,
+            "current_origin": state.current_origin,
+            "best_origin": state.best_origin,
             "tokens": self.tally.stages,
             "n_dropped_replies": self.tally.dropped,
             "n_reasks": self.tally.reasks,
-            "cost": cost_of(session, self.tally.stages),
+            "cost": cost_of(context, self.tally.stages),
         }
 
 
 async def decide(
-    session: Session,
-    standing: Standing,
+    context: RunContext,
+    state: TrainState,
     candidate: Skill,
     work: EpochWork,
     *,
     shown: Sequence[Rollout] = (),
     forced: bool = False,
 ) -> GateResult:
-    """Measure a candidate, take the verdict, and let it change the standing. A tie of bytes rejects without a call.
+    """Measure a candidate, take the verdict, and let it change the state. A tie of bytes rejects without a call.
 
     `shown` are the training rollouts that the candidate was made from. Raises `StopRun`; nothing has changed then.
     """
     if forced:
-        evaluation = session.config.evaluation.model_copy(update={"use_gate": False})
-        session = replace(session, config=session.config.model_copy(update={"evaluation": evaluation}))
-    before = standing.current.gate_score
-    session.emit("stage.start", stage="evaluate", step=work.step, epoch=work.epoch, total=len(session.selection))
-    with session.timings.measure(work.step, f"{work.name}_evaluate"):
-        if candidate == standing.current.skill:
-            action: Action = "reject" if session.config.evaluation.use_gate else "force_accept"
-            evidence = Evidence(total=len(standing.current.rollouts))
-            gated = GateResult(Verdict(action, before, evidence, "nothing changed"), (), standing.current)
+        evaluation = context.config.evaluation.model_copy(update={"use_gate": False})
+        context = replace(context, config=context.config.model_copy(update={"evaluation": evaluation}))
+    before = state.current.gate_score
+    context.emit("stage.start", stage="evaluate", step=work.step, epoch=work.epoch, total=len(context.selection))
+    with context.timings.measure(work.step, f"{work.name}_evaluate"):
+        if candidate == state.current.skill:
+            action: Action = "reject" if context.config.evaluation.use_gate else "force_accept"
+            evidence = Evidence(total=len(state.current.rollouts))
+            gated = GateResult(Verdict(action, before, evidence, "nothing changed"), (), state.current)
         else:
-            gated = await gate(session, candidate, standing, step=work.step, shown=shown)
+            gated = await gate(context, candidate, state, step=work.step, shown=shown)
             count_gate(work.tally, gated)
-            settle(standing, gated, origin=work.origin, step=work.step)
-    session.emit("gate.verdict", stage=work.name, step=work.step, epoch=work.epoch, current_score=before,
-                 best_score=standing.best.gate_score, **gated.verdict.to_json())  # fmt: skip
+            settle(state, gated, origin=work.origin, step=work.step)
+    context.emit("gate.verdict", stage=work.name, step=work.step, epoch=work.epoch, current_score=before,
+                 best_score=state.best.gate_score, **gated.verdict.to_json())  # fmt: skip
     return gated
 
 
-def write_gate(session: Session, work: EpochWork, gated: GateResult) -> None:
+def write_gate(context: RunContext, work: EpochWork, gated: GateResult) -> None:
     """The rollouts that a verdict rests on. Blocking; call it in a worker thread."""
-    folder = session.run_dir.root / work.folder
+    folder = context.run_dir.root / work.folder
     if gated.trials:
         write_rollout_dir(folder / "trial_eval", list(gated.trials[-1].rollouts))
     if gated.rollouts:

@@ -17,7 +17,7 @@ from skillopt.core.regions import region_text, slow_update_text, with_slow_updat
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.trial import try_on
-from skillopt.engine.run.context import Session
+from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import Trial
 
 
@@ -60,7 +60,7 @@ class _Draft:
 
 
 async def prune(
-    session: Session, base: Skill, draft: Skill, edits: Sequence[Edit], known: Sequence[Rollout], *, step: int | None
+    context: RunContext, base: Skill, draft: Skill, edits: Sequence[Edit], known: Sequence[Rollout], *, step: int | None
 ) -> Pruned:
     """Leave out what harms: edits, and guidance of a slow update. `known` are the draft's training rollouts.
 
@@ -71,7 +71,7 @@ async def prune(
         base,
         tuple(edits),
         guidance if guidance != slow_update_text(base) else None,
-        session.config.optimizer.insert_after_fallback,
+        context.config.optimizer.insert_after_fallback,
     )
     whole = Pruned(draft, made.edits)
     if made.parts < 2 or not known or without_empty_regions(made.without(()).text) != without_empty_regions(draft.text):
@@ -79,7 +79,7 @@ async def prune(
 
     async def tried(left_out: Sequence[int]) -> tuple[Skill, Trial | None]:
         skill = made.without(left_out)
-        return skill, None if skill in (draft, base) else await try_on(session, skill, known, {}, step=step)
+        return skill, None if skill in (draft, base) else await try_on(context, skill, known, {}, step=step)
 
     alone = await gather_all([tried([n]) for n in range(made.parts)])
     asked = [r for _, trial in alone if trial for r in trial.rollouts]

@@ -9,8 +9,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import named, shuffled
 from skillopt.engine.measure import stream_decision
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import Standing, Trial
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import TrainState, Trial
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
 
 TRIAL_SHARE = 0.4
@@ -19,9 +19,9 @@ LEAST_TRIAL = 8
 
 
 async def run_trial(
-    session: Session,
+    context: RunContext,
     candidate: Skill,
-    standing: Standing,
+    state: TrainState,
     *,
     step: int | None,
     shown: Sequence[Rollout],
@@ -32,26 +32,26 @@ async def run_trial(
     Items whose trajectories the optimizer has not just seen come first, at most `most` in all. None when nothing is
     known of that skill.
     """
-    known = trial_items(session, standing, step=step, shown=shown)[:most]
+    known = trial_items(context, state, step=step, shown=shown)[:most]
     if not known:
         return None
-    shorter = is_shorter(session, candidate, standing.current.skill)
-    return await try_on(session, candidate, known, standing.flips, step=step, ties_win=shorter)
+    shorter = is_shorter(context, candidate, state.current.skill)
+    return await try_on(context, candidate, known, state.changed_outcomes, step=step, ties_win=shorter)
 
 
 async def try_on(
-    session: Session,
+    context: RunContext,
     candidate: Skill,
     known: Sequence[Rollout],
-    flips: Mapping[str, int],
+    changed_outcomes: Mapping[str, int],
     *,
     step: int | None,
     ties_win: bool = False,
 ) -> Trial:
     """Ask the candidate on the items of `known` rollouts until the strict rule is settled."""
-    evaluation, value = session.config.evaluation, session.metric.value
+    evaluation, value = context.config.evaluation, context.metric.value
     units = [Unit(n, r.item.id, value(r.outcome), r.item.id) for n, r in enumerate(known)]
-    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, flips)
+    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, changed_outcomes)
 
     def fresh() -> StrictGate:
         floor = evaluation.coverage_floor
@@ -61,32 +61,32 @@ async def try_on(
 
     places = [(known[u.index].item, 0) for u in order]
     rollouts, decision = await stream_decision(
-        session, candidate, places, fresh, stage="trial", step=step, shown_as="trial"
+        context, candidate, places, fresh, stage="trial", step=step, shown_as="trial"
     )
     verdict = decision.verdict()
     return Trial(verdict.accepted, verdict, tuple(rollouts))
 
 
-def trial_items(session: Session, standing: Standing, *, step: int | None, shown: Sequence[Rollout]) -> list[Rollout]:
+def trial_items(context: RunContext, state: TrainState, *, step: int | None, shown: Sequence[Rollout]) -> list[Rollout]:
     """The current skill's rollouts that a trial compares with, at most the configured number."""
     seen = {r.item.id for r in shown}
-    known = standing.trained_on()
-    known.update({r.item.id: r for r in shown if r.scored is not None and r.skill_hash == standing.current.skill.hash})
-    generator = named(session.config.train.seed, "trial", step or 0)
+    known = state.trained_on()
+    known.update({r.item.id: r for r in shown if r.scored is not None and r.skill_hash == state.current.skill.hash})
+    generator = named(context.config.train.seed, "trial", step or 0)
     unseen = shuffled([r for i, r in known.items() if i not in seen], generator)
     batch = shuffled([r for i, r in known.items() if i in seen], generator)
-    return [*unseen, *batch][: default_trial(session)]
+    return [*unseen, *batch][: default_trial(context)]
 
 
-def default_trial(session: Session) -> int:
+def default_trial(context: RunContext) -> int:
     """Training items of one trial."""
-    evaluation = session.config.evaluation
-    share = math.ceil(TRIAL_SHARE * len(session.selection) * evaluation.repeats)
+    evaluation = context.config.evaluation
+    share = math.ceil(TRIAL_SHARE * len(context.selection) * evaluation.repeats)
     return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
 
 
-def is_shorter(session: Session, candidate: Skill, than: Skill) -> bool:
+def is_shorter(context: RunContext, candidate: Skill, than: Skill) -> bool:
     """True where a shorter text may be kept for its length: the margin is set and the text is shorter by the share."""
-    evaluation = session.config.evaluation
+    evaluation = context.config.evaluation
     limit = (1 - evaluation.gate_shorter_by) * len(than.text)
     return evaluation.gate_shorter_margin > 0 and len(candidate.text) <= limit

@@ -19,7 +19,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.epoch.pairs import Pair, counts, kept, pair
@@ -74,22 +74,22 @@ class Comparison:
         }
 
 
-async def compare(session: Session, prev: Skill, curr: Skill, *, epoch: int, step: int) -> Comparison:
+async def compare(context: RunContext, prev: Skill, curr: Skill, *, epoch: int, step: int) -> Comparison:
     """Roll out both skills and pair what both sides have. Raises `StopRun`."""
-    optimizer = session.config.optimizer
+    optimizer = context.config.optimizer
     count, policy = optimizer.slow_update_samples, optimizer.longitudinal_pair_policy
-    order = sample_order(session.splits.train, seed=session.config.train.seed, epoch=epoch)
+    order = sample_order(context.splits.train, seed=context.config.train.seed, epoch=epoch)
     done = Comparison(prev, curr)
-    done.prev, done.curr = await _both(session, done, order[:count], step)
-    done.every, done.left_out = pair(done.prev, done.curr, session.env.pass_threshold)
+    done.prev, done.curr = await _both(context, done, order[:count], step)
+    done.every, done.left_out = pair(done.prev, done.curr, context.env.pass_threshold)
     done.pairs = kept(done.every, policy)
     at = count
     while policy == "changed" and len(done.pairs) < count and at < len(order):
-        before, after = await _both(session, done, order[at : at + count], step)
+        before, after = await _both(context, done, order[at : at + count], step)
         at += count
         done.topup_prev += before
         done.topup_curr += after
-        more, left_out = pair(before, after, session.env.pass_threshold)
+        more, left_out = pair(before, after, context.env.pass_threshold)
         done.every += more
         done.left_out += left_out
         done.pairs = [*done.pairs, *kept(more, policy)][:count]
@@ -102,18 +102,18 @@ def sample_order(items: Sequence[Item], *, seed: int, epoch: int) -> list[Item]:
 
 
 async def _both(
-    session: Session, done: Comparison, items: Sequence[Item], step: int
+    context: RunContext, done: Comparison, items: Sequence[Item], step: int
 ) -> tuple[list[Rollout], list[Rollout]]:
     skills = (done.prev_skill, done.curr_skill)
-    session.emit("stage.start", stage=STAGE, step=step, total=len(items))
-    prev, curr = await gather_all([measure(session, skill, items, stage=STAGE, step=step) for skill in skills])
+    context.emit("stage.start", stage=STAGE, step=step, total=len(items))
+    prev, curr = await gather_all([measure(context, skill, items, stage=STAGE, step=step) for skill in skills])
     for side in (prev, curr):
         count_rollouts(done.tally, STAGE, side)
-    session.emit("stage.end", stage=STAGE, step=step)
+    context.emit("stage.end", stage=STAGE, step=step)
     return prev, curr
 
 
-def write_comparison(run_dir: RunDir, folder: str, done: Comparison, session: Session) -> None:
+def write_comparison(run_dir: RunDir, folder: str, done: Comparison, context: RunContext) -> None:
     """Rollout directories and pairs under `folder`. Blocking; call it in a worker thread."""
     sides = (("prev", done.prev, done.topup_prev), ("curr", done.curr, done.topup_curr))
     for name, sample, topup in sides:
@@ -123,8 +123,8 @@ def write_comparison(run_dir: RunDir, folder: str, done: Comparison, session: Se
         write_rollout_dir(place, sample)
 
     def rows(pairs: Sequence[Pair]) -> list[dict[str, object]]:
-        return [p.to_json(session.env.task_text(p.item)) for p in pairs]
+        return [p.to_json(context.env.task_text(p.item)) for p in pairs]
 
     run_dir.write(f"{folder}/comparison_pairs.json", rows(done.pairs))
-    if session.config.optimizer.longitudinal_pair_policy != "mixed":
+    if context.config.optimizer.longitudinal_pair_policy != "mixed":
         run_dir.write(f"{folder}/comparison_pairs_all.json", rows(done.every))

@@ -14,8 +14,8 @@ from skillopt.core.change import Change
 from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields, write_gate
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.build import build
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import GateResult, Standing
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import GateResult, TrainState
 from skillopt.engine.step_result import StepWork
 from skillopt.optimizer.epoch.meta_reflect import ask_directions
 from skillopt.optimizer.modes import update_mode
@@ -25,7 +25,7 @@ NAME = "meta_reflect"
 
 
 def direction(
-    session: Session, work: StepWork, record: Mapping[str, Any], digest: Mapping[str, Any] | None
+    context: RunContext, work: StepWork, record: Mapping[str, Any], digest: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What meta reflection sees of a step: what was tried, what became of it, how the tasks failed.
 
@@ -39,17 +39,17 @@ def direction(
         "action": record["action"],
         "score": f", selection score {score:.4f}" if accepted and score is not None else "",
         "best_score": record["best_score"],
-        "items": [update_mode(session.config.optimizer.skill_update_mode).describe(item) for item in items],
+        "items": [update_mode(context.config.optimizer.skill_update_mode).describe(item) for item in items],
         "patterns": [{k: p[k] for k in ("pattern", "count")} for p in (digest or {}).get("failure_patterns", ())],
     }
 
 
-async def reflect(session: Session, standing: Standing, work: EpochWork) -> dict[str, Any]:
+async def reflect(context: RunContext, state: TrainState, work: EpochWork) -> dict[str, Any]:
     """Ask, build, decide, write the views. Returns the result file. Raises `StopRun`."""
-    memory, optimizer = standing.memory, session.config.optimizer
-    skill = standing.current.skill
-    ctx = session.stage_context(work.tally)
-    with session.timings.measure(work.step, NAME):
+    memory, optimizer = state.memory, context.config.optimizer
+    skill = state.current.skill
+    ctx = context.stage_context(work.tally)
+    with context.timings.measure(work.step, NAME):
         reply, lost = await ask_directions(
             skill, memory.directions, memory.meta_summary, optimizer.meta_learning_rate, ctx
         )
@@ -65,29 +65,29 @@ async def reflect(session: Session, standing: Standing, work: EpochWork) -> dict
     gated: GateResult | None = None
     if reply is not None and reply.change.items:
         place = StepWork(StepPlan(work.step, work.epoch, 0, ()), skill, None)
-        proposal = await build(session, place, ctx, NAME, reply.change)
+        proposal = await build(context, place, ctx, NAME, reply.change)
         body |= {
             "n_items": len(proposal.change.items),
             "edit_apply_summary": proposal.report.summary(),
-            "leaked": [leak.to_json() for leak in proposal.leaked],
+            "vetoed": [leak.to_json() for leak in proposal.vetoed],
         }
         if proposal.rewrite is not None and proposal.rewrite.lost:
             body |= {"action": "skip_no_rewrite", "reason": proposal.rewrite.lost}
         elif not proposal.change.items:
-            body["reason"] = f"every edit was vetoed: {proposal.leaked[0].leaks[0]}" if proposal.leaked else "no edit"
+            body["reason"] = f"every edit was vetoed: {proposal.vetoed[0].leaks[0]}" if proposal.vetoed else "no edit"
         else:
-            gated = await decide(session, standing, proposal.skill, work)
+            gated = await decide(context, state, proposal.skill, work)
             body |= verdict_fields(gated, proposal.skill)
     body["gate_score"] = body.get("candidate_gate_score")
-    result = work.result(session, standing, body)
-    await asyncio.to_thread(_write, session, work, reply.change if reply else None, proposal, gated)
+    result = work.result(context, state, body)
+    await asyncio.to_thread(_write, context, work, reply.change if reply else None, proposal, gated)
     return result
 
 
 def _write(
-    session: Session, work: EpochWork, change: Change | None, proposal: Proposal | None, gated: GateResult | None
+    context: RunContext, work: EpochWork, change: Change | None, proposal: Proposal | None, gated: GateResult | None
 ) -> None:
-    run_dir, folder = session.run_dir, work.folder
+    run_dir, folder = context.run_dir, work.folder
     if proposal is not None:
         run_dir.write(f"{folder}/meta_patch.json", proposal.change.to_json())
         run_dir.write(f"{folder}/meta_candidate.md", proposal.skill.text)
@@ -98,4 +98,4 @@ def _write(
     elif change is not None:
         run_dir.write(f"{folder}/meta_patch.json", change.to_json())
     if gated is not None:
-        write_gate(session, work, gated)
+        write_gate(context, work, gated)

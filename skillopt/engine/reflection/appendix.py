@@ -17,9 +17,9 @@ from skillopt.core.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields
 from skillopt.engine.build import without_leaks
-from skillopt.engine.run.context import Session
-from skillopt.engine.state import Standing
-from skillopt.engine.step_result import BYPASS, Flush, StepWork
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import TrainState
+from skillopt.engine.step_result import BYPASS, AppendixOutcome, StepWork
 from skillopt.optimizer.appendix import PendingNote, consolidate, new_notes
 
 
@@ -32,50 +32,52 @@ class AppendixWork(EpochWork):
         return f"appendix_step_{self.step:04d}"
 
 
-async def flush(session: Session, standing: Standing, work: StepWork) -> None:
+async def flush(context: RunContext, state: TrainState, work: StepWork) -> None:
     """Try the notes of a step and record in `work.flush` what became of them. Raises `StopRun`.
 
     Without skill-aware reflection nothing happens.
     """
-    if not session.skill_aware:
+    if not context.skill_aware:
         return
-    skill = standing.current.skill
+    skill = state.current.skill
     before = appendix_notes(skill)
-    standing.pending = _absent(standing.pending, appendix_notes(standing.best.skill))
+    state.pending = _absent(state.pending, appendix_notes(state.best.skill))
     proposed = tuple(n for sample in work.reflections for r in sample for n in r.notes)
-    done = work.flush = Flush(work.plan.step, proposed, before, before, tuple(_absent(standing.pending, before)))
-    done.forced = not session.config.optimizer.skill_aware_gate_with_selection
-    undecided = [p.note for p in standing.pending if p.undecided]
-    fresh = _without_leaks(session, skill, done, new_notes(before, [*undecided, *proposed]))
+    done = work.flush = AppendixOutcome(work.plan.step, proposed, before, before, tuple(_absent(state.pending, before)))
+    done.forced = not context.config.optimizer.skill_aware_gate_with_selection
+    undecided = [p.note for p in state.pending if p.undecided]
+    fresh = _without_leaks(context, skill, done, new_notes(before, [*undecided, *proposed]))
     if not fresh:
         done.reason = "no new note"
         return
     done.reason = "not measured: the run was stopped"
-    done.pending = tuple(_pending(standing, fresh, work.plan.step, refused=""))
-    done.tried = await _shortened(session, work, done, (*before, *fresh))
+    done.pending = tuple(_pending(state, fresh, work.plan.step, refused=""))
+    done.tried = await _shortened(context, work, done, (*before, *fresh))
     candidate = with_appendix(skill, done.tried)
     refused = ""
     if candidate == skill:
         done.reason = "the shortened list is the one that the skill has"
-    elif any(p.refused == candidate.hash for p in standing.pending):
+    elif any(p.refused == candidate.hash for p in state.pending):
         done.reason, refused = "this text was refused before", candidate.hash
     else:
-        await _ask_the_gate(session, standing, work, done, candidate)
+        await _ask_the_gate(context, state, work, done, candidate)
         refused = candidate.hash if done.gated is not None and done.gated.verdict.action == "reject" else ""
-    pending = _pending(standing, fresh, work.plan.step, refused=refused)
+    pending = _pending(state, fresh, work.plan.step, refused=refused)
     if done.gated is not None and done.gated.verdict.accepted:
         pending = _absent(pending, fresh)  # in the skill, in their own words or in those of a shorter list
-    standing.pending = pending
+    state.pending = pending
     done.pending = tuple(_absent(pending, done.after))
 
 
-async def _ask_the_gate(session: Session, standing: Standing, work: StepWork, done: Flush, candidate: Skill) -> None:
+async def _ask_the_gate(
+    context: RunContext, state: TrainState, work: StepWork, done: AppendixOutcome, candidate: Skill
+) -> None:
     gate = AppendixWork("appendix", work.plan.epoch, work.plan.step, work.tally)
     done.candidate = candidate
-    done.gated = await decide(session, standing, candidate, gate, forced=done.forced)
+    done.gated = await decide(context, state, candidate, gate, forced=done.forced)
     done.verdict = verdict_fields(done.gated, candidate)
     done.reason = BYPASS if done.forced and done.kept else done.gated.verdict.reason
-    done.after = appendix_notes(standing.current.skill)
+    done.after = appendix_notes(state.current.skill)
 
 
 def _absent(pending: Sequence[PendingNote], notes: Sequence[str]) -> list[PendingNote]:
@@ -84,33 +86,35 @@ def _absent(pending: Sequence[PendingNote], notes: Sequence[str]) -> list[Pendin
     return [p for p in pending if note_key(p.note) not in known]
 
 
-def _pending(standing: Standing, fresh: Sequence[str], step: int, *, refused: str) -> list[PendingNote]:
+def _pending(state: TrainState, fresh: Sequence[str], step: int, *, refused: str) -> list[PendingNote]:
     """The pending notes after `fresh` did not enter. `refused` is the hash of the text that the gate refused, or blank
     when it did not decide. A note that was pending keeps its place and its first step."""
-    rows = {note_key(p.note): p for p in standing.pending}
+    rows = {note_key(p.note): p for p in state.pending}
     for note in fresh:
         known = rows.get(note_key(note))
         rows[note_key(note)] = PendingNote(known.note if known else note, known.step if known else step, refused)
     return list(rows.values())
 
 
-def _without_leaks(session: Session, skill: Skill, done: Flush, notes: Sequence[str]) -> tuple[str, ...]:
+def _without_leaks(context: RunContext, skill: Skill, done: AppendixOutcome, notes: Sequence[str]) -> tuple[str, ...]:
     """The notes that copy no item and no answer."""
-    clean, leaked = without_leaks(session, skill, "\n".join(notes))
-    done.leaked += leaked
+    clean, vetoed = without_leaks(context, skill, "\n".join(notes))
+    done.vetoed += vetoed
     return tuple(line for line in clean.splitlines() if line)
 
 
-async def _shortened(session: Session, work: StepWork, done: Flush, notes: tuple[str, ...]) -> tuple[str, ...]:
+async def _shortened(
+    context: RunContext, work: StepWork, done: AppendixOutcome, notes: tuple[str, ...]
+) -> tuple[str, ...]:
     """The notes, consolidated when there are more than the threshold allows and a shorter list comes back."""
-    threshold = session.config.optimizer.skill_aware_consolidate_threshold
+    threshold = context.config.optimizer.skill_aware_consolidate_threshold
     if not threshold or len(notes) <= threshold:
         return notes
-    result = await consolidate(notes, session.stage_context(work.tally))
+    result = await consolidate(notes, context.stage_context(work.tally))
     done.not_consolidated = result.lost
     shorter, known = result.notes, {note_key(n) for n in notes}
     invented = [n for n in shorter if note_key(n) not in known]
-    if not result.lost and len(_without_leaks(session, work.skill, done, invented)) < len(invented):
+    if not result.lost and len(_without_leaks(context, work.skill, done, invented)) < len(invented):
         done.not_consolidated = "the shortened list was vetoed: it copies items or answers"
     if done.not_consolidated:
         return notes

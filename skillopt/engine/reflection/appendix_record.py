@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from skillopt.engine.step_result import Flush
+from skillopt.engine.step_result import AppendixOutcome
 from skillopt.envs.views import write_rollout_dir
 from skillopt.records.directory import RunDir
 
 
-def write_flush(run_dir: RunDir, base: str, done: Flush) -> None:
+def write_flush(run_dir: RunDir, base: str, done: AppendixOutcome) -> None:
     """`appendix_notes.json`, and the text that was measured with its evaluation. Blocking."""
     run_dir.write(f"{base}/appendix_notes.json", done.to_json())
     if done.candidate is not None and done.gated is not None:

@@ -13,7 +13,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import Batch
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import Session, count_rollouts
+from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.step_result import DeepReflection
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.views import write_rollout_dir
@@ -27,7 +27,7 @@ STAGE = "deep_rollout"
 
 
 async def deep_reflect(
-    session: Session,
+    context: RunContext,
     ctx: StageContext,
     batch: Batch,
     rollouts: Sequence[Rollout],
@@ -37,50 +37,50 @@ async def deep_reflect(
     buffer_text: str,
 ) -> DeepReflection:
     """Reflect deeply on one batch. Raises `StopRun`; everything else that fails is a warning."""
-    gradient = session.config.gradient
+    gradient = context.config.gradient
     passed = 0 if gradient.failure_only else gradient.deep_reflect_successes
-    threshold = session.env.pass_threshold
+    threshold = context.env.pass_threshold
     chosen = choose(rollouts, threshold, failures=gradient.deep_reflect_failures, successes=passed, seed=batch.seed)
     found = DeepReflection(tuple(r.item.id for r in chosen))
     if not chosen:
-        return _warned(session, step, found, "no attempt to look into")
-    probe, lost = await design(chosen, skill, session.env, ctx, buffer_text=buffer_text)
+        return _warned(context, step, found, "no attempt to look into")
+    probe, lost = await design(chosen, skill, context.env, ctx, buffer_text=buffer_text)
     if probe is not None:
-        lost = _gives_away(session, skill, probe)
+        lost = _gives_away(context, skill, probe)
     if probe is None or lost:
-        return _warned(session, step, found, lost)
-    asking = replace(session, env=WithReadout(session.env, probe.instruction))
+        return _warned(context, step, found, lost)
+    asking = replace(context, env=WithReadout(context.env, probe.instruction))
     items = [r.item for r in chosen]
-    session.emit("stage.start", stage=STAGE, step=step, total=len(items))
+    context.emit("stage.start", stage=STAGE, step=step, total=len(items))
     again = await measure(asking, skill, items, stage=STAGE, step=step, priority=ctx.priority)
-    session.emit("stage.end", stage=STAGE, step=step)
+    context.emit("stage.end", stage=STAGE, step=step)
     count_rollouts(ctx.tally, STAGE, again)
     found = replace(found, probe=probe, rollouts=tuple(again))
     if all(r.scored is None for r in again):
-        return _warned(session, step, found, "none of the attempts with the readout could be measured")
+        return _warned(context, step, found, "none of the attempts with the readout could be measured")
     reflection = await reflect(
-        again, skill, session.env, ctx, batch_seed=batch.seed, buffer_text=buffer_text, readout=probe.instruction,
+        again, skill, context.env, ctx, batch_seed=batch.seed, buffer_text=buffer_text, readout=probe.instruction,
         required=False,
     )  # fmt: skip
     found = replace(found, groups=reflection.groups)
     missing = [g.lost for g in reflection.groups if g.reply is None]
     if missing:
         return _warned(
-            session, step, found, f"{len(missing)} of {len(reflection.groups)} analyst replies: {missing[0]}"
+            context, step, found, f"{len(missing)} of {len(reflection.groups)} analyst replies: {missing[0]}"
         )
     return found
 
 
-def _gives_away(session: Session, skill: Skill, probe: Probe) -> str:
+def _gives_away(context: RunContext, skill: Skill, probe: Probe) -> str:
     """Why the question must not be asked: the target would read an answer in it. Blank when it may."""
-    if session.config.optimizer.leakage == "off":
+    if context.config.optimizer.leakage == "off":
         return ""
-    leaks = session.leaks.find(probe.instruction, allowed=f"{session.initial.text}\n\n{skill.text}")
+    leaks = context.leaks.find(probe.instruction, allowed=f"{context.initial.text}\n\n{skill.text}")
     return f"the readout was vetoed: {leaks[0]}" if leaks else ""
 
 
-def _warned(session: Session, step: int, found: DeepReflection, warning: str) -> DeepReflection:
-    session.emit("notice", text=f"step {step}: deep reflection: {warning}")
+def _warned(context: RunContext, step: int, found: DeepReflection, warning: str) -> DeepReflection:
+    context.emit("notice", text=f"step {step}: deep reflection: {warning}")
     return replace(found, warning=warning)
 
 

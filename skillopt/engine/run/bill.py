@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from skillopt.engine.run.context import Session
+from skillopt.engine.run.context import RunContext
 from skillopt.model.types import Usage
 from skillopt.store.atomic import write_json
 
 
-def remember_time(session: Session) -> None:
+def remember_time(context: RunContext) -> None:
     """Let the journal remember the time taken so far: after a kill the next process goes on counting from there."""
-    session.timings.data["total_wall_time_s"] = round(session.budget.wall_s, 3)
-    session.journal.set_meta("timings", session.timings.data)
+    context.timings.data["total_wall_time_s"] = round(context.budget.wall_s, 3)
+    context.journal.set_meta("timings", context.timings.data)
 
 
-def write_logs(session: Session) -> None:
+def write_logs(context: RunContext) -> None:
     """Write `ledger.json` and `timings.json`."""
-    rows = [asdict(row) for row in session.journal.ledger()]
-    remember_time(session)
-    write_json(session.run_dir.logs / "ledger.json", {"calls": rows})
-    write_json(session.run_dir.logs / "timings.json", session.timings.data)
+    rows = [asdict(row) for row in context.journal.ledger()]
+    remember_time(context)
+    write_json(context.run_dir.logs / "ledger.json", {"calls": rows})
+    write_json(context.run_dir.logs / "timings.json", context.timings.data)
 
 
 TARGET_STAGES = frozenset(
@@ -32,15 +32,15 @@ TARGET_STAGES = frozenset(
 )
 
 
-def cost_of(session: Session, stages: dict[str, dict[str, int | None]]) -> float | None:
+def cost_of(context: RunContext, stages: dict[str, dict[str, int | None]]) -> float | None:
     """US dollars of tallied calls at list price; None when a price or a usage is unknown."""
     total = 0.0
     for stage, row in stages.items():
         role, model = (
-            ("target", session.target.model) if stage in TARGET_STAGES else ("optimizer", session.optimizer.model)
+            ("target", context.target.model) if stage in TARGET_STAGES else ("optimizer", context.optimizer.model)
         )
         usage = Usage(prompt_tokens=row["prompt_tokens"], completion_tokens=row["completion_tokens"])
-        usd = session.price(role, model, usage)
+        usd = context.price(role, model, usage)
         if usd is None:
             return None
         total += usd

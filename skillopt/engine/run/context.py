@@ -34,7 +34,7 @@ Price = Callable[[str, str, Usage], "float | None"]
 
 
 @dataclass(frozen=True)
-class Session:
+class RunContext:
     """One run's models, data, journal, budget and directory."""
 
     config: Config
@@ -94,7 +94,7 @@ class Session:
         """Whether reflection tells defects of the skill from lapses of the target."""
         return bool(reminders(self.config))
 
-    def quiet(self) -> Session:
+    def quiet(self) -> RunContext:
         """The same run for work that nobody watches: no events, no clock."""
         return replace(self, emit=Events(), timings=Timings())
 

@@ -1,4 +1,4 @@
-"""From a resolved configuration to an open session, and everything closed again on every exit path.
+"""From a resolved configuration to an open context, and everything closed again on every exit path.
 
 Order of opening: data and skill (free), directory and lock, journal and fingerprint, models, one small call per role.
 Nothing is spent before everything that can be checked for free has been checked.
@@ -27,7 +27,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
-from skillopt.engine.run.context import Session, reminders
+from skillopt.engine.run.context import RunContext, reminders
 from skillopt.engine.run.events import Events, event_log
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.secrets import certain, known_secrets
@@ -159,7 +159,7 @@ def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | N
 
 
 @asynccontextmanager
-async def open_session(
+async def open_run_context(
     resolved: Resolved,
     *,
     out_root: Path,
@@ -168,7 +168,7 @@ async def open_session(
     replay: bool = False,
     allow_config_change: bool = False,
     answers: Path | None = None,
-) -> AsyncGenerator[Session]:
+) -> AsyncGenerator[RunContext]:
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent.
 
     `answers` is the journal of another run whose answers cost nothing here; it is only read.
@@ -199,7 +199,7 @@ async def open_session(
         target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
         refuse_target(config, target)
         _write_config(run_dir, config, splits)
-        session = Session(
+        context = RunContext(
             config=config,
             env=env,
             splits=splits,
@@ -218,7 +218,7 @@ async def open_session(
         )
         for client in (target, optimizer) if need == "train" else (target,):
             await probe(client)
-        yield session
+        yield context
 
 
 def check_fingerprint(

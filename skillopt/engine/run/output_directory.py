@@ -1,4 +1,4 @@
-"""Where a command writes. Nothing is made before `Place.claim`, so that a refused command leaves no directory.
+"""Where a command writes. Nothing is made before `claim`, so that a refused command leaves no directory.
 
 Without `env.out_root` the same command typed again goes on: an unfinished run (or evaluation) of the same
 configuration, data and skill is continued; otherwise a new directory with the time in its name is used. A directory
@@ -34,7 +34,7 @@ Held = Literal["", "training", "evaluation"]
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputDirectory:
     """A directory that was chosen. `remark` says how, blank when it was given or is new."""
 
     directory: Path
@@ -61,14 +61,14 @@ class Place:
                 raise file_error(directory, fault) from fault
 
 
-def train_place(work: Work, *, replay: bool = False) -> Place:
+def train_place(work: Work, *, replay: bool = False) -> OutputDirectory:
     """Where a training run goes. Raises `RunDirError` for a directory that holds an evaluation."""
     config = work.config
     if config.env.out_root:
         directory = Path(config.env.out_root)
         if held(directory) == "evaluation":
             raise RunDirError(f"{directory} holds an evaluation", hint="choose another env.out_root for this run")
-        return Place(directory)
+        return OutputDirectory(directory)
     if replay:
         raise ConfigError("--replay needs env.out_root, the directory of the recorded run")
 
@@ -82,7 +82,7 @@ def train_place(work: Work, *, replay: bool = False) -> Place:
     return _continued(stem, "summary.json", same, "run") or _new(stem)
 
 
-def eval_place(config: Config, identity: str, skill: Skill) -> Place:
+def eval_place(config: Config, identity: str, skill: Skill) -> OutputDirectory:
     """Where an evaluation goes. Raises `RunDirError` for a directory of a training run or of another skill."""
     if config.env.out_root:
         directory = Path(config.env.out_root)
@@ -91,7 +91,7 @@ def eval_place(config: Config, identity: str, skill: Skill) -> Place:
                 f"{directory} holds a training run", hint="choose another env.out_root for the evaluation"
             )
         check_overwritten(directory, skill)
-        return Place(directory)
+        return OutputDirectory(directory)
 
     def same(journal: Journal) -> bool:
         return journal.get_meta(EVALUATION) == identity
@@ -139,16 +139,16 @@ def check_overwritten(directory: Path, skill: Skill) -> None:
         )
 
 
-def _new(stem: str) -> Place:
-    return Place(OUTPUTS / f"{stem}{datetime.now().astimezone().strftime('%Y%m%d_%H%M%S')}", fresh=True)
+def _new(stem: str) -> OutputDirectory:
+    return OutputDirectory(OUTPUTS / f"{stem}{datetime.now().astimezone().strftime('%Y%m%d_%H%M%S')}", fresh=True)
 
 
-def _continued(stem: str, product: str, same: Callable[[Journal], bool], what: str) -> Place | None:
+def _continued(stem: str, product: str, same: Callable[[Journal], bool], what: str) -> OutputDirectory | None:
     """The newest directory with unfinished work that is the `same` and that nobody is writing."""
     for directory in sorted(OUTPUTS.glob(f"{stem}*"), reverse=True):
         if (directory / JOURNAL).is_file() and not (directory / product).exists() and _matches(directory, same):
             remark = f"continuing the unfinished {what} in {directory} (env.out_root=<new directory> starts another)"
-            return Place(directory, remark=remark)
+            return OutputDirectory(directory, remark=remark)
     return None
 
 

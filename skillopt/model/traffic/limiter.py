@@ -78,11 +78,11 @@ class _Waiter:
     new: bool
     order: int
     tokens: int = field(compare=False)
-    ready: asyncio.Future[Place] = field(compare=False)
+    ready: asyncio.Future[Slot] = field(compare=False)
 
 
 @dataclass
-class Place:
+class Slot:
     """One call's place at the endpoint. Tell it how the call ended before the place is given back."""
 
     sent_at: float
@@ -155,7 +155,7 @@ class Limiter:
         self.tokens = _stricter(self.tokens, tokens_per_minute)
 
     @asynccontextmanager
-    async def place(self, *, priority: int = 0, tokens: int = 0, again: bool = False) -> AsyncGenerator[Place]:
+    async def place(self, *, priority: int = 0, tokens: int = 0, again: bool = False) -> AsyncGenerator[Slot]:
         """Wait for a place and hold it. `tokens` is the expected number, for the tokens-per-minute limit; a call that
         was sent before (`again`) goes before new ones of its priority."""
         place = await self._acquire(priority, tokens, again)
@@ -164,8 +164,8 @@ class Limiter:
         finally:
             self._give_back()
 
-    async def _acquire(self, priority: int, tokens: int, again: bool) -> Place:
-        ready: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+    async def _acquire(self, priority: int, tokens: int, again: bool) -> Slot:
+        ready: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, _Waiter(priority, not again, next(self._order), tokens, ready))
         self._grant()
         if ready.done():
@@ -201,7 +201,7 @@ class Limiter:
             if self.requests is not None:
                 self.requests.spend(now, 1)
             entry = self.tokens.spend(now, head.tokens) if self.tokens is not None else None
-            head.ready.set_result(Place(now, next(self._sent), self, entry))
+            head.ready.set_result(Slot(now, next(self._sent), self, entry))
 
     def _delay(self, now: float, tokens: int) -> float:
         delay = max(0.0, self._paused_until - now)
@@ -222,7 +222,7 @@ class Limiter:
         # One millisecond more: a timer may fire a clock tick early and would then wait again.
         self._timer = asyncio.get_running_loop().call_later(delay + 0.001, wake)
 
-    def on_success(self, place: Place) -> None:
+    def on_success(self, place: Slot) -> None:
         """A call that held `place` was answered."""
         self._answered += 1
         self._refused_share -= _MEMORY * self._refused_share
@@ -232,7 +232,7 @@ class Limiter:
         self.width = min(self.ceiling, self.width + step)
         self._fast_until = min(self.ceiling, max(self._fast_until, self.width))
 
-    def on_overload(self, place: Place, retry_after: float | None) -> None:
+    def on_overload(self, place: Slot, retry_after: float | None) -> None:
         """A call that held `place` was refused."""
         self._refused_share += _MEMORY * (1.0 - self._refused_share)
         lone = self._answered >= _MANY and self._refused_share <= _LONE_SHARE

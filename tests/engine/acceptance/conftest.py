@@ -12,7 +12,7 @@ import pytest
 
 from skillopt.config import load_config, parse_overrides
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_config, write_data
@@ -100,8 +100,8 @@ def run(tmp_path: Path) -> Run:
         root = tmp_path / name
         overrides = parse_overrides([f"env.out_root={root}"], settings_schemas())
         resolved = load_config(path, overrides=overrides, environ={}, env_schemas=settings_schemas())
-        async with open_session(resolved, out_root=root, emit=Events()) as session:
-            result = await train(session)
+        async with open_run_context(resolved, out_root=root, emit=Events()) as context:
+            result = await train(context)
         asked = [json.loads(line) for line in log.read_text().splitlines()]
         return Done(root, asked, dict(result.summary))
 

@@ -14,7 +14,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.prune import Pruned, prune
 from skillopt.engine.measure import measure
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_config, write_data
 
@@ -27,9 +27,9 @@ async def pruned(tmp_path: Path, base: Skill, draft: Skill, edits: tuple[Edit, .
     config = write_config(tmp_path / "c.yaml", data, **changes)
     overrides = parse_overrides([f"env.out_root={tmp_path / 'run'}"], settings_schemas())
     resolved = load_config(config, overrides=overrides, environ={}, env_schemas=settings_schemas())
-    async with open_session(resolved, out_root=tmp_path / "run", emit=Events()) as session:
-        known = await measure(session, draft, session.splits.train, stage="trial")
-        return await prune(session, base, draft, edits, known, step=1)
+    async with open_run_context(resolved, out_root=tmp_path / "run", emit=Events()) as context:
+        known = await measure(context, draft, context.splits.train, stage="trial")
+        return await prune(context, base, draft, edits, known, step=1)
 
 
 async def test_a_harmful_edit_is_left_out_and_the_useful_ones_stay(tmp_path: Path) -> None:

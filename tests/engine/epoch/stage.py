@@ -18,7 +18,7 @@ import yaml
 from skillopt.config import load_config
 from skillopt.core.errors import ModelError
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatRequest
@@ -186,6 +186,6 @@ async def play(
     events: list[tuple[str, Mapping[str, Any]]] = []
     resolved = load_config(root / "config.yaml", environ={}, env_schemas=settings_schemas())
     emit = Events([lambda event: events.append((event.name, event.data))])
-    async with open_session(resolved, out_root=root / "run", emit=emit) as session:
-        done = await train(session)
+    async with open_run_context(resolved, out_root=root / "run", emit=emit) as context:
+        done = await train(context)
     return Ran(root / "run", one, done.stopped_by, events)

@@ -41,8 +41,8 @@ class Switches:
     ],
 )
 def test_what_can_be_foreseen(epoch: int, switches: Switches, expected: tuple[Skill | None, bool]) -> None:
-    session: Any = SimpleNamespace(config=SimpleNamespace(optimizer=switches))
-    assert look_ahead(session, epoch, SKILL) == expected
+    context: Any = SimpleNamespace(config=SimpleNamespace(optimizer=switches))
+    assert look_ahead(context, epoch, SKILL) == expected
 
 
 def wasted(ahead: Ran, plain: Ran) -> list[str]:

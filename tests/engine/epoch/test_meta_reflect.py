@@ -170,7 +170,7 @@ async def test_a_lost_rewrite_is_a_skip_of_its_own(tmp_path: Path) -> None:
 async def test_leaks_are_vetoed(tmp_path: Path) -> None:
     says = {"meta_reflect": lambda request: reply("x", "RULE 1", "Remember: Task n9x of kind 1.")}
     ran = await play(tmp_path, says, train__num_epochs=1, optimizer__leakage="strip", **ON)
-    assert len(ran.result("meta_reflect", 1)["leaked"]) == 1
+    assert len(ran.result("meta_reflect", 1)["vetoed"]) == 1
     assert "n9x" not in ran.skill(2)
     assert "RULE 1" in ran.skill(2)
 

@@ -169,7 +169,7 @@ async def test_lines_that_copy_items_are_left_out(tmp_path: Path) -> None:
     says = {"slow_update": guide("RULE 1\nRemember: Task n3x of kind 3 was hard.\nTask n9x of kind 1 too.")}
     strip = await play(tmp_path / "strip", says, optimizer__leakage="strip")
     assert strip.result("slow_update", 2)["update_target"] == "RULE 1"
-    assert len(strip.result("slow_update", 2)["leaked"]) == 2
+    assert len(strip.result("slow_update", 2)["vetoed"]) == 2
     assert "n9x" not in (strip.root / "slow_update/epoch_02/slow_result.json").read_text()
     refuse = await play(tmp_path / "refuse", says, optimizer__leakage="refuse")
     assert refuse.result("slow_update", 2)["action"] == "no_content"

@@ -219,7 +219,7 @@ async def test_notes_that_copy_answers_do_not_enter(rig: Rig) -> None:
     rig.server.answer = only_notes(leak, HELP)
     await rig.done("run")
     first = rig.read("run", "steps/step_0001/appendix_notes.json")
-    assert first["tried"] == [HELP] and len(first["leaked"]) == 1
+    assert first["tried"] == [HELP] and len(first["vetoed"]) == 1
     for path in (rig.root / "run").glob("**/*skill*.md"):
         assert items[0]["question"] not in path.read_text()
 

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from skillopt.engine.run.output_directory import Place
+from skillopt.engine.run.output_directory import OutputDirectory
 
 EVAL = ("eval", "--config", "config.yaml", "--skill", "skill.md", "--split", "test")
 TRAIN = ("train", "--config", "config.yaml", "train.num_epochs=1")
 
 
 def test_commands_of_the_same_second_get_a_directory_each(tmp_path):
-    place = Place(tmp_path / "outputs/run_1", fresh=True)
+    place = OutputDirectory(tmp_path / "outputs/run_1", fresh=True)
     with ThreadPoolExecutor(8) as threads:
         made = [future.result() for future in [threads.submit(place.claim) for _ in range(8)]]
     assert {path.name for path in made} == {"run_1", *(f"run_1_{n}" for n in range(2, 9))}
-    assert Place(tmp_path / "given").claim() == tmp_path / "given"
+    assert OutputDirectory(tmp_path / "given").claim() == tmp_path / "given"
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a directory that refuses")

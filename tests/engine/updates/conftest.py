@@ -12,7 +12,7 @@ import pytest
 
 from skillopt.config import load_config, parse_overrides
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_config, write_data
@@ -94,8 +94,8 @@ def run(tmp_path: Path) -> Run:
         notices: list[str] = []
         events = Events()
         events.add(lambda event: notices.append(str(event.data.get("text"))) if event.name == "notice" else None)
-        async with open_session(resolved, out_root=tmp_path / name, emit=events) as session:
-            await train(session)
+        async with open_run_context(resolved, out_root=tmp_path / name, emit=events) as context:
+            await train(context)
         return Done(tmp_path / name, [json.loads(line) for line in log.read_text().splitlines()], notices)
 
     return start

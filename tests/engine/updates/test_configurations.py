@@ -8,7 +8,7 @@ import pytest
 
 from skillopt.config import load_config, parse_overrides
 from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_session
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_data
@@ -37,9 +37,9 @@ async def test_a_shipped_configuration_runs(name: str, tmp_path: Path) -> None:
         f"env.out_root={tmp_path / 'run'}",
     )  # fmt: skip
     assert (resolved.config.optimizer.skill_update_mode, resolved.config.optimizer.lr_control_mode) == (mode, control)
-    async with open_session(resolved, out_root=tmp_path / "run", emit=Events()) as session:
-        result = await train(session)
-        stages = {row.stage for row in session.journal.ledger()}
+    async with open_run_context(resolved, out_root=tmp_path / "run", emit=Events()) as context:
+        result = await train(context)
+        stages = {row.stage for row in context.journal.ledger()}
     assert result.stopped is None and stage in stages
     assert result.summary["total_steps"] == 4
 

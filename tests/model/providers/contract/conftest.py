@@ -17,7 +17,7 @@ from .server import MODEL, ProviderServer, Script
 
 
 @dataclass
-class Place:
+class OutputDirectory:
     """A server and the backend under test."""
 
     case: Case
@@ -43,10 +43,12 @@ async def place(case: Case) -> AsyncIterator[Make]:
     """`await place(script, refuse=…, **settings)`; what it made is closed at the end."""
     async with AsyncExitStack() as stack:
 
-        async def make(script: Script | None = None, *, refuse: frozenset[str] = frozenset(), **settings: Any) -> Place:
+        async def make(
+            script: Script | None = None, *, refuse: frozenset[str] = frozenset(), **settings: Any
+        ) -> OutputDirectory:
             server = await stack.enter_async_context(ProviderServer(case.protocol(refuse), script))
             backend = case.backend(server.root, **settings)
             stack.push_async_callback(backend.aclose)
-            return Place(case, server, backend)
+            return OutputDirectory(case, server, backend)
 
         yield make

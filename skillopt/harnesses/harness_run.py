@@ -45,7 +45,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Session:
+class HarnessRun:
     """A session as its records tell it. `failure` is None exactly when `answer` may be taken for an answer.
 
     `answer` is the last text of the agent, "" when it ended well without one. `exit_reason` is `completed`, or in one
