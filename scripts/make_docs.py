@@ -1,4 +1,4 @@
-"""Write the generated pages of `docs/` from the command line's help and the configuration's schema."""
+"""Write the generated pages of `docs/reference/` from the command line's help and the configuration's schema."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ from skillopt.cli.reference import pages
 
 if __name__ == "__main__":
     for name, text in pages().items():
-        path = Path(__file__).parents[1] / "docs" / name
+        path = Path(__file__).parents[1] / "docs/reference" / name
         path.write_text(text, encoding="utf-8")
         print(f"wrote {path}")

@@ -14,7 +14,7 @@ from skillopt.envs.registry import settings_schemas
 
 OVERRIDES_HELP = (
     "Any configuration key, in any of three forms: --batch_size 40, train.batch_size=40, "
-    "--cfg-options train.batch_size=40 (docs/configuration.md lists them all)."
+    "--cfg-options train.batch_size=40 (docs/reference/configuration.md lists them all)."
 )
 LEFTOVERS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Typer's context settings of a command that takes overrides."""

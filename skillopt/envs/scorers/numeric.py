@@ -49,7 +49,7 @@ class Numeric(Scorer):
                 raise DataError(
                     f"item {item.id!r}: the gold answer {shorten(text)!r} is not one number",
                     hint=f"numeric needs the bare result in every item{last}; put it into a field of its own "
-                    "(env.answer_field) or judge with module:function (docs/your-own-tasks.md)",
+                    "(env.answer_field) or judge with module:function (docs/guide/your-own-tasks.md)",
                 )
 
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
