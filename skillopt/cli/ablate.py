@@ -28,7 +28,7 @@ from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill
 from skillopt.records.directory import JOURNAL
-from skillopt.records.reading import RunViews
+from skillopt.records.reading import Run
 
 _SHOWN = 90
 _VERDICTS = {
@@ -88,33 +88,33 @@ def _ablate(asked: AblationRequest, leftovers: list[str]) -> int:
         raise DataError("an ablation is measured on one split", hint="choose selection, train or test with --split")
     wish = Wish(names[0], asked.wish.prune, asked.wish.threshold, asked.wish.margin)
     named = named_skill(asked.run)
-    traced, views = explained(named), named.views
-    assert views is not None  # explained raises for a skill without a run
-    resolved = resolve_arguments(asked.config or views.root / "config.yaml", leftovers)
-    check_same_run(resolved.config, views)
+    traced, run = explained(named), named.run
+    assert run is not None  # explained raises for a skill without a run
+    resolved = resolve_arguments(asked.config or run.root / "config.yaml", leftovers)
+    check_same_run(resolved.config, run)
     if not parts(traced):
         screen.line("Nothing to leave out: no edit has lines in this skill.")
         return faults.DONE
     if wish.split == "test":
         screen.line("note: this reads the sealed test split; what is chosen by it cannot be tested on it any more")
-    if not _agreed(screen, asked, forecast(resolved.config, views, traced, wish), wish):
+    if not _agreed(screen, asked, forecast(resolved.config, run, traced, wish), wish):
         screen.line("not started")
         return faults.DONE
-    result = asyncio.run(_run(screen, resolved, views, traced, wish))
-    _show(screen, result, place_of(views.root))
+    result = asyncio.run(_run(screen, resolved, run, traced, wish))
+    _show(screen, result, place_of(run.root))
     if asked.as_json:
         Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
     return faults.STOPPED if result.stop and not isinstance(result.stop, BudgetExceeded) else faults.DONE
 
 
-async def _run(screen: Screen, resolved: Resolved, views: RunViews, traced: Traced, wish: Wish) -> Ablation:
+async def _run(screen: Screen, resolved: Resolved, run: Run, traced: Traced, wish: Wish) -> Ablation:
     events = Events()
-    journal = views.root / JOURNAL
+    journal = run.root / JOURNAL
     answers = journal if journal.is_file() else None
     with Display(screen, workers=resolved.config.env.workers) as display:
         events.add(display)
         async with open_run_context(
-            resolved, out_root=place_of(views.root), emit=events, need="eval", answers=answers
+            resolved, out_root=place_of(run.root), emit=events, need="eval", answers=answers
         ) as context:
             return await ablate(context, traced, wish)
 

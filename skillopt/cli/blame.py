@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import interval, number, plural, verdict
+from skillopt.cli.wording import interval, number, plural
 from skillopt.core.errors import DataError
 from skillopt.explain.cause import Cause
-from skillopt.explain.evidence import Gate, Support
+from skillopt.explain.evidence import Attempt, Support
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill, split_lines
+from skillopt.records.gate import GateRecord, TrialRecord
 
 _SHOWN_IDS = 8
 
@@ -48,22 +48,13 @@ def _blame(asked: str, run: Path | None, *, as_json: bool) -> int:
     if lines is not None and lines[1] > len(traced.lines):
         raise DataError(f"{path} has {plural(len(traced.lines), 'line')}, there is no line {lines[1]}")
     if as_json:
-        screen.line(json.dumps(_selected(traced, lines), ensure_ascii=False, indent=2))
+        screen.line(json.dumps(traced.to_json(lines), ensure_ascii=False, indent=2))
     elif lines is None:
         _whole(screen, traced)
     else:
         for n in range(lines[0], lines[1] + 1):
             _one(screen, traced, n)
     return faults.DONE
-
-
-def _selected(traced: Traced, lines: tuple[int, int] | None) -> dict[str, Any]:
-    body = traced.to_json()
-    if lines is not None:
-        body["lines"] = body["lines"][lines[0] - 1 : lines[1]]
-        named = {name for row in body["lines"] for name in (row["origin"], *row["earlier"])}
-        body["origins"] = {name: cause for name, cause in body["origins"].items() if name in named}
-    return body
 
 
 def _whole(screen: Screen, traced: Traced) -> None:
@@ -96,9 +87,9 @@ def _evidence(screen: Screen, traced: Traced, cause: Cause) -> None:
     for support in cause.support:
         screen.line(f"  drawn from  {_support(support)}")
     if cause.alone is not None:
-        shared = int(cause.alone.get("edits") or 1)
+        shared = cause.alone.edits
         how = "alone       " if shared == 1 else f"with {shared - 1} more "
-        screen.line(f"  {how}{trial_words(cause.alone)}")
+        screen.line(f"  {how}{trial_words(cause.alone.trial)}")
     if cause.gate is not None:
         screen.line(f"  verdict     {gate_words(cause.gate)}")
     elif cause.kind != "initial":
@@ -115,47 +106,39 @@ def _support(support: Support) -> str:
         "merged": ", one of the groups it was merged from",
         "pairs": "",
     }[support.how]
-    scores: dict[str, Mapping[str, Any]] = {str(r["id"]): r for r in support.rollouts}
+    scores = {attempt.row.id: attempt for attempt in support.rollouts}
     shown = [_scored(i, scores.get(i)) for i in support.item_ids[:_SHOWN_IDS]]
     more = len(support.item_ids) - len(shown)
     text = f"{support.file}{how}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
-    places = dict.fromkeys(str(r["path"]).rpartition("/predictions/")[0] for r in support.rollouts)
+    places = dict.fromkeys(attempt.path.rpartition("/predictions/")[0] for attempt in support.rollouts)
     return text + (f"; rollouts in {', '.join(places)}" if places else "")
 
 
-def _scored(item: str, row: Mapping[str, Any] | None) -> str:
-    return f"{item} ({number(row['hard'], 2)})" if row is not None and row.get("hard") is not None else item
+def _scored(item: str, attempt: Attempt | None) -> str:
+    return f"{item} ({number(attempt.row.hard, 2)})" if attempt is not None and attempt.row.hard is not None else item
 
 
-def gate_words(gate: Gate) -> str:
+def gate_words(gate: GateRecord) -> str:
     """A verdict with what it rests on; nothing is said that the record does not hold."""
-    parts = [verdict(str(gate["action"]))]
-    trial: Mapping[str, Any] = gate.get("trial") or {}
-    if trial:
-        parts.append(
-            f"trial: {_count(trial['wins'])} won, {_count(trial['losses'])} lost on {trial['n']} training items"
-        )
-    if "wins" in gate and "losses" in gate and gate.get("evaluated_n") != 0:
-        n = gate.get("evaluated_n")
-        of = f" on {n} of {gate['selection_n']} measured" if n is not None and "selection_n" in gate else ""
-        parts.append(f"{_count(gate['wins'])} won, {_count(gate['losses'])} lost{of}")
-    if gate.get("interval"):
-        parts.append(f"95 % interval of the difference {interval(gate['interval'])}")
-    elif gate.get("early_stopped"):
+    parts = [gate.action.shout]
+    if gate.trial is not None:
+        won, lost = len(gate.trial.wins), len(gate.trial.losses)
+        parts.append(f"trial: {won} won, {lost} lost on {gate.trial.n} training items")
+    if gate.asked:
+        of = f" on {gate.evaluated_n} of {gate.selection_n} measured" if gate.selection_n is not None else ""
+        parts.append(f"{len(gate.wins)} won, {len(gate.losses)} lost{of}")
+    if gate.interval:
+        parts.append(f"95 % interval of the difference {interval(gate.interval)}")
+    elif gate.early_stopped:
         parts.append("stopped early, so there is no interval")
-    if gate.get("reason"):
-        parts.append(str(gate["reason"]))
+    if gate.reason:
+        parts.append(gate.reason)
     return "; ".join(parts)
 
 
-def trial_words(trial: Mapping[str, Any]) -> str:
+def trial_words(trial: TrialRecord) -> str:
     """A trial on training items in words."""
-    won, lost = _count(trial.get("wins") or ()), _count(trial.get("losses") or ())
-    return f"{won} won, {lost} lost on {trial.get('evaluated_n', trial.get('n'))} training items"
-
-
-def _count(units: int | Sequence[Any]) -> int:
-    return units if isinstance(units, int) else len(units)
+    return f"{len(trial.wins)} won, {len(trial.losses)} lost on {trial.evaluated_n} training items"
 
 
 def printable(text: str) -> str:

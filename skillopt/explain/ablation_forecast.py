@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from skillopt.config import Config, fingerprint_fields, role_settings
 from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.hashing import digest
+from skillopt.core.json_types import as_object
 from skillopt.engine.run.opening import load_env
 from skillopt.explain.ablation import Wish
 from skillopt.explain.edit_worth import parts
@@ -17,7 +17,7 @@ from skillopt.forecast.estimate import observed_calls
 from skillopt.model.prices import load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
-from skillopt.records.reading import RunViews, as_mapping
+from skillopt.records.reading import Run
 from skillopt.store.journal import Journal
 
 _MEASURING = ("env.", "model.", "evaluation.")
@@ -26,14 +26,14 @@ _LIKE = ("gate", "eval", "baseline", "rollout", "test")
 """Stages whose calls are like an ablation's, nearest first."""
 
 
-def check_same_run(config: Config, views: RunViews) -> None:
+def check_same_run(config: Config, run: Run) -> None:
     """Items, target and scoring must be those of the run, or its skill would be judged by something else.
 
     Raises `RunDirError` with what changed. What cannot touch a measurement (the optimizer, budgets, the initial skill's
     file) may differ, and so may keys that the run's version did not have. A run without its journal cannot be checked.
     """
-    before = as_mapping(_meta(views, "fingerprint"))
-    now, was = fingerprint_fields(config)["fixed"], as_mapping(before.get("fixed"))
+    before = as_object(_meta(run, "fingerprint"))
+    now, was = fingerprint_fields(config)["fixed"], as_object(before.get("fixed"))
     changed = [
         f"{key}: {was[key]} -> {now[key]}"
         for key in now
@@ -42,18 +42,18 @@ def check_same_run(config: Config, views: RunViews) -> None:
     env, splits = load_env(config)
     if before and before.get("environment") != env.version:
         changed.append("the environment's prompt or scorer")
-    for name, items in as_mapping(before.get("data")).items():
+    for name, items in as_object(before.get("data")).items():
         if items != digest([item.digest for item in splits.named(name)]):
             changed.append(f"the {name} items")
     if changed:
         raise RunDirError(
-            f"{views.root} was made with other settings or data ({'; '.join(changed)})",
+            f"{run.root} was made with other settings or data ({'; '.join(changed)})",
             hint="an ablation is measured as its run was; see --config",
         )
 
 
-def _meta(views: RunViews, name: str) -> Any:
-    path = views.root / JOURNAL
+def _meta(run: Run, name: str) -> object:
+    path = run.root / JOURNAL
     if not path.is_file():
         return None
     journal = Journal.open(path, replay=True)
@@ -74,7 +74,7 @@ class Forecast:
     """None when the price, or what a call uses, is unknown."""
 
 
-def forecast(config: Config, views: RunViews, traced: Traced, wish: Wish) -> Forecast:
+def forecast(config: Config, run: Run, traced: Traced, wish: Wish) -> Forecast:
     """Calls and money at most. Sends nothing to any model. Raises `DataError` for a split without items."""
     _, splits = load_env(config)
     items = splits.named(wish.split)
@@ -85,15 +85,15 @@ def forecast(config: Config, views: RunViews, traced: Traced, wish: Wish) -> For
     found = parts(traced)
     texts = len({part.without.hash for part in found}) + 1
     calls = (texts + (2 if wish.prune else 0)) * size * config.evaluation.repeats * config.env.max_turns
-    return Forecast(len(found), texts, calls, _money(config, views, calls))
+    return Forecast(len(found), texts, calls, _money(config, run, calls))
 
 
-def _money(config: Config, views: RunViews, calls: int) -> float | None:
+def _money(config: Config, run: Run, calls: int) -> float | None:
     """By what the run's own calls used."""
     settings = role_settings(config.model, "target")
     prices = load_prices(Path(config.model.prices) if config.model.prices else None)
     price = prices.find(settings.model, backend=settings.backend)
-    path = views.root / JOURNAL
+    path = run.root / JOURNAL
     if price is None or not path.is_file():
         return None
     journal = Journal.open(path, replay=True)

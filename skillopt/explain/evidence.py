@@ -6,26 +6,36 @@ something like it (merging rewords), else every group of its kind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Literal
 
 from skillopt.core.edit import Edit
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.ngrams import words_of
-from skillopt.records.reading import Minibatch, RunViews, as_list, as_mapping
+from skillopt.records.codec import encode_record
+from skillopt.records.gate import TrialRecord
+from skillopt.records.reading import Run
+from skillopt.records.rows import RolloutRow
+from skillopt.records.step_files import Minibatch, credit_rows, minibatches
 
-Gate = Mapping[str, Any]
 How = Literal["verbatim", "reworded", "merged", "pairs"]
 
-GATE_FIELDS = (
-    "action", "reason", "wins", "losses", "interval", "evaluated_n", "selection_n", "n_missing", "coverage",
-    "early_stopped", "candidate_gate_score", "gate_score", "gate_metric", "selection_hard", "selection_soft",
-    "candidate_hash", "p", "alpha", "trial", "kept_as_draft", "gate_bypassed",
-)  # fmt: skip
-"""What is taken over from a record of a gate, as far as it has it; which of them exist depends on the gate."""
-
 _ALIKE = 0.6
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A rollout that a change was drawn from, and where its conversation is."""
+
+    row: RolloutRow
+    path: str
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For `--json`."""
+        row = self.row
+        return {"id": row.id, "status": row.status, "hard": row.hard, "soft": row.soft, "path": self.path}
 
 
 @dataclass(frozen=True)
@@ -35,61 +45,64 @@ class Support:
     file: str
     how: How
     item_ids: tuple[str, ...]
-    rollouts: tuple[Mapping[str, Any], ...] = ()
+    rollouts: tuple[Attempt, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """For `--json`."""
         return {
             "file": self.file,
             "how": self.how,
             "item_ids": list(self.item_ids),
-            "rollouts": [dict(r) for r in self.rollouts],
+            "rollouts": [r.to_json() for r in self.rollouts],
         }
 
 
-def gate_of(record: Mapping[str, Any]) -> Gate | None:
-    """The gate's part of a record; None when the record knows of no verdict."""
-    return {name: record[name] for name in GATE_FIELDS if name in record} if record.get("action") else None
+@dataclass(frozen=True)
+class Alone:
+    """What an edit did without the others of its step; `edits` says how many shared the trial."""
+
+    trial: TrialRecord
+    edits: int
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For `--json`."""
+        return {**encode_record(self.trial), "edits": self.edits}
 
 
-def edit_support(views: RunViews, step: int, edit: Edit) -> tuple[Support, ...]:
+def edit_support(run: Run, step: int, edit: Edit) -> tuple[Support, ...]:
     """The analyst groups an edit was drawn from."""
-    groups = views.minibatches(step)
+    groups = minibatches(run, step)
     same = [g for g in groups if any(_same(e, edit) for e in g.edits)]
     if same:
-        return _supports(views, same, "verbatim")
+        return _supports(run, same, "verbatim")
     alike = [g for g in groups if any(_alike(e, edit) for e in g.edits)]
     if alike:
-        return _supports(views, alike, "reworded")
+        return _supports(run, alike, "reworded")
     kind = edit.source_type
-    return _supports(views, [g for g in groups if g.edits and kind in (g.kind, "mixed")], "merged")
+    return _supports(run, [g for g in groups if g.edits and kind in (g.kind, "mixed")], "merged")
 
 
-def trial_alone(views: RunViews, step: int, edit: Edit) -> Mapping[str, Any] | None:
-    """What the edit did without the others of its step (`credit.json`); `edits` says how many shared the trial."""
-    for raw in as_list(views.mapping(f"{views.step_dir(step)}/credit.json").get("rows")):
-        row = as_mapping(raw)
-        edits = [as_mapping(e) for e in as_list(row.get("edits"))]
-        if row.get("trial") and any(_same(e, edit) for e in edits):
-            return {**as_mapping(row["trial"]), "edits": len(edits)}
+def trial_alone(run: Run, step: int, edit: Edit) -> Alone | None:
+    """The edit's own trial on training items, where single edits got credit."""
+    for row in credit_rows(run, step):
+        if row.trial is not None and any(_same(e, edit) for e in row.edits):
+            return Alone(row.trial, len(row.edits))
     return None
 
 
-def step_support(views: RunViews, step: int) -> tuple[Support, ...]:
+def step_support(run: Run, step: int) -> tuple[Support, ...]:
     """Every analyst group of a step: what a rewrite or a note rests on."""
-    return _supports(views, views.minibatches(step), "merged")
+    return _supports(run, minibatches(run, step), "merged")
 
 
-def pair_support(views: RunViews, place: str) -> tuple[Support, ...]:
+def pair_support(run: Run, place: str) -> tuple[Support, ...]:
     """The longitudinal pairs of an epoch's end."""
     name = f"{place}/comparison_pairs.json"
-    raw = views.json(name)
-    pairs = views.rows(name) if isinstance(raw, list) else []
-    ids = tuple(str(pair["id"]) for pair in pairs if "id" in pair)
+    ids = tuple(str(pair["id"]) for pair in run.rows(name) if "id" in pair)
     return (Support(name, "pairs", ids),) if ids else ()
 
 
-def _same(proposed: Mapping[str, Any], edit: Edit) -> bool:
+def _same(proposed: JsonObject, edit: Edit) -> bool:
     return (
         proposed.get("op") == edit.op
         and (proposed.get("content") or "") == (edit.content or "")
@@ -97,7 +110,7 @@ def _same(proposed: Mapping[str, Any], edit: Edit) -> bool:
     )
 
 
-def _alike(proposed: Mapping[str, Any], edit: Edit) -> bool:
+def _alike(proposed: JsonObject, edit: Edit) -> bool:
     """Whether two edits say nearly the same; a delete says what it takes out."""
     one, other = (str(proposed.get("content") or proposed.get("target") or "")), (edit.content or edit.target or "")
     mine, theirs = words_of(one), words_of(other)
@@ -108,14 +121,14 @@ def _alike(proposed: Mapping[str, Any], edit: Edit) -> bool:
     return shared >= _ALIKE and SequenceMatcher(None, mine, theirs, autojunk=False).ratio() >= _ALIKE / 2
 
 
-def _supports(views: RunViews, groups: Sequence[Minibatch], how: How) -> tuple[Support, ...]:
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
+def _supports(run: Run, groups: Sequence[Minibatch], how: How) -> tuple[Support, ...]:
+    rows: dict[str, dict[str, RolloutRow]] = {}
     found: list[Support] = []
     for group in groups:
-        directory = group.file.split("/patches/")[0] + "/rollout"
+        directory = group.rollout_dir
         if directory not in rows:
-            rows[directory] = views.rollout_rows(directory)
+            rows[directory] = run.rollouts(directory)
         known = [rows[directory][i] for i in group.item_ids if i in rows[directory]]
-        rollouts = tuple({k: r[k] for k in ("id", "status", "hard", "soft", "path") if k in r} for r in known)
-        found.append(Support(group.file, how, group.item_ids, rollouts))
+        attempts = tuple(Attempt(row, run.predictions(directory, row.id)) for row in known)
+        found.append(Support(group.file, how, group.item_ids, attempts))
     return tuple(found)

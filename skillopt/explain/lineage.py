@@ -7,19 +7,23 @@ content holds the line, else to the owner of the place where it stands. So no li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
+from skillopt.core.json_types import JsonValue
 from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.explain.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
-from skillopt.explain.evidence import Gate, gate_of
-from skillopt.records.reading import Numbered, RunViews, applied_edits, as_mapping, edits_in
+from skillopt.records.codec import encode_record
+from skillopt.records.gate import GateRecord
+from skillopt.records.reading import Run
+from skillopt.records.step import StepRecord
+from skillopt.records.step_files import Numbered, applied_edits, edits_in, proposed_edits
+from skillopt.records.vocabulary import Action, Stage
 
 
 @dataclass(frozen=True)
@@ -36,18 +40,18 @@ class Proof:
     """A gate that accepted a text, some of whose lines earlier gates had let through as a draft."""
 
     label: str
-    gate: Gate
+    gate: GateRecord
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """For `--json`."""
-        return {"by": self.label, "gate": dict(self.gate)}
+        return {"by": self.label, "gate": encode_record(self.gate)}
 
 
 @dataclass
 class Lineage:
     """Grows by one change after the other; `versions` holds the texts, `hunks` what each cause did."""
 
-    views: RunViews
+    run: Run
     versions: list[Version] = field(default_factory=list[Version])
     causes: dict[str, Cause] = field(default_factory=dict[str, Cause])
     hunks: dict[str, list[Hunk]] = field(default_factory=dict[str, "list[Hunk]"])
@@ -65,64 +69,76 @@ class Lineage:
     def begin(self) -> None:
         """The initial skill."""
         self.causes[INITIAL.name] = INITIAL
-        skill = self.views.initial
+        skill = self.run.initial
         self.versions.append(Version("initial_skill", skill, first_lines(skill.text, INITIAL.name, self.ids)))
 
     def branch(self, version: Version) -> Lineage:
         """A lineage of its own that starts from `version`: for candidates that were not kept."""
         hunks = {name: list(hunks) for name, hunks in self.hunks.items()}
-        return Lineage(self.views, [version], dict(self.causes), hunks, dict(self.proofs), self.ids)
+        return Lineage(self.run, [version], dict(self.causes), hunks, dict(self.proofs), self.ids)
 
-    def step(self, record: Mapping[str, Any], candidate: Skill) -> None:
+    def step(self, record: StepRecord, candidate: Skill) -> None:
         """The candidate of a step, made from the last text."""
-        number = int(record["step"])
-        name, base = f"step_{number:04d}", self.views.step_dir(number)
-        edits = applied_edits(self.views.rows(f"{base}/edit_apply_report.json"), self.views.proposed_edits(number))
-        causes = [edit_cause(self.views, record, n, edit) for n, edit in edits]
+        number = record.step
+        name, base = f"step_{number:04d}", self.run.step_dir(number)
+        edits = applied_edits(self.run.rows(f"{base}/edit_apply_report.json"), proposed_edits(self.run, number))
+        causes = [edit_cause(self.run, record, n, edit) for n, edit in edits]
         if self._replay(name, edits, causes, candidate):
             self.rest(name, record, candidate)
         else:
             self.rest(name, record, candidate, list(zip([e for _, e in edits], causes, strict=True)))
-        self._judged(f"step {number}", record)
+        self._judged(f"step {number}", record.gate)
 
-    def notes(self, record: Mapping[str, Any]) -> None:
+    def notes(self, record: StepRecord) -> None:
         """The appendix notes of a step, which were measured on a text of their own."""
-        number, result = int(record["step"]), as_mapping(record.get("appendix"))
-        candidate = self._kept(result, f"{self.views.step_dir(number)}/appendix_candidate_skill.md")
+        if record.notes is None:
+            return
+        result = record.notes.appendix
+        candidate = self._kept(result, f"{self.run.step_dir(record.step)}/appendix_candidate_skill.md")
         if candidate is not None:
-            self._whole(step_cause(self.views, record, "appendix_note"), candidate)
-            self._judged(f"the notes of step {number}", result)
+            self._whole(step_cause(self.run, record, "appendix_note"), candidate)
+            self._judged(f"the notes of step {record.step}", result)
 
     def epoch_end(self, epoch: int) -> None:
-        """Slow update and meta reflection of an epoch, where their views say that they changed the current skill."""
-        place = f"slow_update/epoch_{epoch:02d}"
-        result = self.views.mapping(f"{place}/slow_result.json")
-        candidate = self._kept(result, f"{place}/candidate_skill.md")
-        if result.get("action") == "inject_placeholder" and region_text(self.last.skill, SLOW_UPDATE) is None:
+        """Slow update and meta reflection of an epoch, where their records say that they changed the current skill."""
+        self._slow_update(epoch)
+        self._meta_reflect(epoch)
+
+    def _slow_update(self, epoch: int) -> None:
+        result = self.run.epoch_result(Stage.SLOW_UPDATE, epoch)
+        if result is None:
+            return
+        candidate = self._kept(result.gate, f"slow_update/epoch_{epoch:02d}/candidate_skill.md")
+        placed = result.gate.action is Action.INJECT_PLACEHOLDER
+        if placed and region_text(self.last.skill, SLOW_UPDATE) is None:
             candidate = with_slow_update(self.last.skill, "")
         if candidate is not None:
-            self._whole(slow_update_cause(self.views, epoch), candidate)
-            self._judged(f"the slow update of epoch {epoch}", result)
-        place = f"meta_reflect/epoch_{epoch:02d}"
-        result = self.views.mapping(f"{place}/meta_result.json")
-        candidate = self._kept(result, f"{place}/meta_candidate.md")
-        if candidate is not None:
-            patch = self.views.mapping(f"{place}/meta_patch.json")
-            edits = applied_edits(self.views.rows(f"{place}/meta_edit_apply_report.json"), edits_in(patch))
-            causes = [meta_reflect_cause(self.views, epoch, n, edit) for n, edit in edits]
-            whole = meta_reflect_cause(self.views, epoch)
-            if not self._replay(whole.name, edits, causes, candidate) or self.last.skill != candidate:
-                self._whole(whole, candidate)
-            self._judged(f"the meta reflection of epoch {epoch}", result)
+            self._whole(slow_update_cause(self.run, epoch), candidate)
+            self._judged(f"the slow update of epoch {epoch}", result.gate)
+
+    def _meta_reflect(self, epoch: int) -> None:
+        place, result = f"meta_reflect/epoch_{epoch:02d}", self.run.epoch_result(Stage.META_REFLECT, epoch)
+        candidate = self._kept(result.gate, f"{place}/meta_candidate.md") if result is not None else None
+        if result is None or candidate is None:
+            return
+        patch = self.run.mapping(f"{place}/meta_patch.json")
+        edits = applied_edits(self.run.rows(f"{place}/meta_edit_apply_report.json"), edits_in(patch))
+        causes = [meta_reflect_cause(self.run, epoch, n, edit) for n, edit in edits]
+        whole = meta_reflect_cause(self.run, epoch)
+        if not self._replay(whole.name, edits, causes, candidate) or self.last.skill != candidate:
+            self._whole(whole, candidate)
+        self._judged(f"the meta reflection of epoch {epoch}", result.gate)
 
     def end(self) -> None:
         """The last look of a finished run at a draft that nothing had proven."""
-        self._judged("the last look of the run", as_mapping(self.views.mapping("summary.json").get("last_look")))
+        summary = self.run.summary
+        if summary is not None and summary.last_look is not None:
+            self._judged("the last look of the run", summary.last_look)
 
-    def after(self, record: Mapping[str, Any], text: Skill) -> None:
+    def after(self, record: StepRecord, text: Skill) -> None:
         """The current skill after a step. A draft may have been given up, or have lost edits again (`engine.prune`):
         what they had replaced comes back with the origin it had."""
-        name = f"end of step {record['step']}"
+        name = f"end of step {record.step}"
         back = next((version for version in reversed(self.versions) if version.skill == text), None)
         if back is None:
             present = {line.id for line in self.last.lines}
@@ -136,7 +152,7 @@ class Lineage:
     def rest(
         self,
         name: str,
-        record: Mapping[str, Any],
+        record: StepRecord,
         text: Skill,
         edits: Sequence[tuple[Edit, Cause]] = (),
         *,
@@ -159,29 +175,29 @@ class Lineage:
 
         self._advance(name, text, origin, gone)
 
-    def _judged(self, label: str, result: Mapping[str, Any]) -> None:
+    def _judged(self, label: str, result: GateRecord) -> None:
         """Remember what a gate said of the causes since the last one: they are drafts, or it proves them and all drafts
         before."""
         fresh = list(self.causes)[self._judged_causes :]
         self._judged_causes = len(self.causes)
-        if proven(result):
-            proof = Proof(label, gate_of(result) or {})
+        if result.proven or result.action is Action.FORCE_ACCEPT:
+            proof = Proof(label, result)
             self.proofs.update(dict.fromkeys(self._drafts, proof))
             self._drafts.clear()
-        elif kept(result):
+        elif result.changed_current:
             self._drafts += fresh
 
-    def _cause_of(self, kind: Kind, record: Mapping[str, Any]) -> Cause:
+    def _cause_of(self, kind: Kind, record: StepRecord) -> Cause:
         if kind == "slow_update":
-            return slow_update_cause(self.views, int(record.get("epoch") or 0))
-        return step_cause(self.views, record, kind)
+            return slow_update_cause(self.run, record.epoch)
+        return step_cause(self.run, record, kind)
 
-    def _kept(self, result: Mapping[str, Any], name: str) -> Skill | None:
-        candidate = self.views.skill(name) if kept(result) else None
+    def _kept(self, result: GateRecord, name: str) -> Skill | None:
+        candidate = self.run.skill(name) if result.changed_current else None
         return None if candidate == self.last.skill else candidate
 
-    def _rewritten(self, record: Mapping[str, Any]) -> bool:
-        base = self.views.root / self.views.step_dir(int(record["step"]))
+    def _rewritten(self, record: StepRecord) -> bool:
+        base = self.run.root / self.run.step_dir(record.step)
         return any((base / name).is_file() for name in ("rewrite_result.json", "full_rewrite_result.json"))
 
     def _replay(self, name: str, edits: Sequence[Numbered], causes: Sequence[Cause], candidate: Skill) -> bool:
@@ -221,16 +237,6 @@ class Lineage:
         if self.last.name == name:
             self.versions.pop()
         self.versions.append(Version(name, text, lines))
-
-
-def kept(result: Mapping[str, Any]) -> bool:
-    """Whether a gate made its candidate the current skill: proven, or as a draft (`engine.paired`)."""
-    return proven(result) or bool(result.get("kept_as_draft"))
-
-
-def proven(result: Mapping[str, Any]) -> bool:
-    """Whether a gate accepted its candidate."""
-    return result.get("action") in ("accept", "accept_new_best", "force_accept")
 
 
 def _always(name: str) -> OriginOf:

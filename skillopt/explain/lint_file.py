@@ -20,7 +20,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.run.opening import leak_index, load_env, load_initial, read_skill
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.tokens import expected
-from skillopt.records.reading import RunViews, open_run
+from skillopt.records.reading import Run, open_run
 
 SKILL_FILE = "SKILL.md"
 
@@ -55,21 +55,21 @@ def check(asked: Path, config: Path | None = None) -> Report:
     Raises `DataError` for what is no file, `ConfigError` for a configuration that was named and cannot be used. A file
     that is not UTF-8 is a finding.
     """
-    file, views = _find(asked)
+    file, run = _find(asked)
     try:
         skill = read_skill(file)
     except DataError:
         if not file.is_file():
             raise
         return Report(file, (_not_utf8(file),), {"everything else": "the file is not UTF-8"})
-    known = _knowledge(views, config)
+    known = _knowledge(run, config)
     base = known.base if known.base is not None and known.base != skill else None
     document = Document(
         skill.text,
         read_header(skill),
         file_name=file.name,
         directory_name=file.resolve().parent.name,
-        exists=_exists(file, views, known),
+        exists=_exists(file, run, known),
         base=base.text if base is not None else None,
         tokens=expected(skill.text),
     )
@@ -112,27 +112,27 @@ class _Known:
     why_not: str = ""
 
 
-def _find(asked: Path) -> tuple[Path, RunViews | None]:
+def _find(asked: Path) -> tuple[Path, Run | None]:
     try:
-        views = open_run(asked)
+        run = open_run(asked)
     except RunDirError:
-        views = None
+        run = None
     if asked.is_dir():
         if (asked / SKILL_FILE).is_file():
-            return asked / SKILL_FILE, views
-        if views is not None and views.root.resolve() == asked.resolve():
-            return asked / "best_skill.md", views
+            return asked / SKILL_FILE, run
+        if run is not None and run.root.resolve() == asked.resolve():
+            return asked / "best_skill.md", run
         raise DataError(f"{asked} holds neither a run nor a {SKILL_FILE}", hint="name a skill file or a run directory")
-    return asked, views
+    return asked, run
 
 
-def _knowledge(views: RunViews | None, path: Path | None) -> _Known:
+def _knowledge(run: Run | None, path: Path | None) -> _Known:
     """Data and base from the named configuration, else from the run's own."""
-    base = views.initial if views is not None else None
-    if path is None and views is None:
+    base = run.initial if run is not None else None
+    if path is None and run is None:
         return _Known(why_not="nobody knows the items: name a run, or a configuration with --config")
     try:
-        config = _resolved(path or views.root / "config.yaml").config  # pyright: ignore[reportOptionalMemberAccess]
+        config = _resolved(path or run.root / "config.yaml").config  # pyright: ignore[reportOptionalMemberAccess]
         env, splits = load_env(config)
         return _Known(config, leak_index(env, splits), base or load_initial(config))
     except SkillOptError as error:
@@ -147,10 +147,10 @@ def _resolved(path: Path) -> Resolved:
     return load_config(path, environ=os.environ, env_schemas=settings_schemas())
 
 
-def _exists(file: Path, views: RunViews | None, known: _Known) -> Callable[[str], bool]:
+def _exists(file: Path, run: Run | None, known: _Known) -> Callable[[str], bool]:
     """Beside the skill, or beside the file that the run's skill was made from."""
     places = [file.resolve().parent]
-    if views is not None:
+    if run is not None:
         initial = known.config.env.skill_init if known.config is not None else ""
         places += [Path(initial).resolve().parent] if initial else []
 

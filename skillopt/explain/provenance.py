@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from skillopt.core.errors import RunDirError
+from skillopt.core.json_types import JsonValue, as_array, as_object
 from skillopt.core.origins import Hunk, Line, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.cause import INITIAL, Cause
-from skillopt.explain.lineage import Lineage, Proof, Version, kept
-from skillopt.records.reading import RunViews, as_list, as_mapping
-
-Record = Mapping[str, Any]
+from skillopt.explain.lineage import Lineage, Proof, Version
+from skillopt.records.reading import Run
 
 
 @dataclass(frozen=True)
@@ -55,20 +53,22 @@ class Traced:
         skill = Skill(text_of(lines, like=self.version.skill.text))
         return replace(self, version=Version(f"{self.version.name} without {', '.join(names)}", skill, lines))
 
-    def to_json(self) -> dict[str, Any]:
-        """All lines with the names of their causes, and those causes."""
-        named = dict.fromkeys(name for line in self.lines for name in (line.origin, *line.earlier))
+    def to_json(self, lines: tuple[int, int] | None = None) -> dict[str, JsonValue]:
+        """The lines (all, or from the first to the second number) with the names of their causes, and those causes."""
+        first, last = lines or (1, len(self.lines))
+        shown = [(n, line) for n, line in enumerate(self.lines, start=1) if first <= n <= last]
+        named = dict.fromkeys(name for _, line in shown for name in (line.origin, *line.earlier))
         return {
             "version": self.version.name,
             "skill_hash": self.version.skill.hash,
             "lines": [
                 {"line": n, "text": line.text, "origin": line.origin, "earlier": list(line.earlier)}
-                for n, line in enumerate(self.lines, start=1)
+                for n, line in shown
             ],
             "origins": {name: {**self.causes[name].to_json(), "proof": self._proof(name)} for name in named},
         }
 
-    def _proof(self, name: str) -> dict[str, Any] | None:
+    def _proof(self, name: str) -> dict[str, JsonValue] | None:
         return self.proofs[name].to_json() if name in self.proofs else None
 
 
@@ -86,9 +86,9 @@ class Provenance:
         found = self._accepted(skill) or self._candidate(skill) or self._ablated(skill)
         if found is None:
             raise RunDirError(
-                f"these bytes ({skill.hash}) are no text of the run {self.lineage.views.root}: the file was edited "
+                f"these bytes ({skill.hash}) are no text of the run {self.lineage.run.root}: the file was edited "
                 "since, or it comes from another run",
-                hint=f"blame {self.lineage.views.root / 'best_skill.md'}, or see with skillopt diff what was changed",
+                hint=f"blame {self.lineage.run.root / 'best_skill.md'}, or see with skillopt diff what was changed",
             )
         return found
 
@@ -102,8 +102,8 @@ class Provenance:
     def _candidate(self, skill: Skill) -> Traced | None:
         lineage = self.lineage
         for step, before in self.candidates:
-            if lineage.views.skill(f"{lineage.views.step_dir(step)}/candidate_skill.md") == skill:
-                record = next(r for r in lineage.views.history if r.get("step") == step)
+            if lineage.run.skill(f"{lineage.run.step_dir(step)}/candidate_skill.md") == skill:
+                record = next(r for r in lineage.run.steps if r.step == step)
                 branch = lineage.branch(before)
                 branch.step(record, skill)
                 version = replace(branch.last, name=f"candidate of step {step} (not kept)")
@@ -113,13 +113,13 @@ class Provenance:
 
     def _ablated(self, skill: Skill) -> Traced | None:
         """A text of `skillopt ablate`: an accepted one without one edit, or without all that were pruned."""
-        result = self.lineage.views.mapping("ablation/ablation.json")
+        result = self.lineage.run.mapping("ablation/ablation.json")
         full = next((v.skill for v in self.lineage.versions if v.skill.hash == result.get("skill_hash")), None)
         traced = self._accepted(full) if full is not None else None
         if traced is None:
             return None
-        pruned = as_list(as_mapping(result.get("pruned")).get("left_out"))
-        for names in (pruned, *([as_mapping(row).get("origin")] for row in as_list(result.get("edits")))):
+        pruned = as_array(as_object(result.get("pruned")).get("left_out"))
+        for names in (pruned, *([as_object(row).get("origin")] for row in as_array(result.get("edits")))):
             if names and all(name in traced.causes for name in names):
                 left = traced.without([str(name) for name in names])
                 if left.version.skill == skill:
@@ -127,33 +127,22 @@ class Provenance:
         return None
 
 
-def trace(views: RunViews) -> Provenance:
+def trace(run: Run) -> Provenance:
     """Replay a run. Raises `RunDirError` when its views are damaged."""
-    lineage, candidates = Lineage(views), list[tuple[int, Version]]()
+    lineage, candidates = Lineage(run), list[tuple[int, Version]]()
     lineage.begin()
-    history = views.history
-    for n, record in enumerate(history):
-        step = _step(views, record, n)
-        after = views.skill(f"skills/skill_v{step:04d}.md")
-        candidate = views.skill(f"{views.step_dir(step)}/candidate_skill.md")
-        if kept(record):
+    records = run.steps
+    for n, record in enumerate(records):
+        after = run.skill_after(record.step)
+        candidate = run.skill(f"{run.step_dir(record.step)}/candidate_skill.md")
+        if record.gate.changed_current:
             lineage.step(record, candidate or after or lineage.last.skill)
         elif candidate is not None:
-            candidates.append((step, lineage.last))
+            candidates.append((record.step, lineage.last))
         lineage.notes(record)
-        if n + 1 == len(history) or history[n + 1].get("epoch") != record.get("epoch"):
-            lineage.epoch_end(int(record.get("epoch") or 0))
+        if n + 1 == len(records) or records[n + 1].epoch != record.epoch:
+            lineage.epoch_end(record.epoch)
         if after is not None:
             lineage.after(record, after)
     lineage.end()
     return Provenance(lineage, tuple(candidates))
-
-
-def _step(views: RunViews, record: Record, n: int) -> int:
-    step = record.get("step")
-    if not isinstance(step, int):
-        raise RunDirError(
-            f"{views.root / 'history.json'}: record {n + 1} has no step number",
-            hint="run the training command again: it writes its views anew, for free",
-        )
-    return step

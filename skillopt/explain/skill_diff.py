@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Literal
 
 from skillopt.core.errors import RunDirError
+from skillopt.core.json_types import JsonValue
 from skillopt.core.origins import lines_of
 from skillopt.core.skill import Skill
 from skillopt.explain.cause import Cause
@@ -27,7 +28,7 @@ class ChangedLine:
     text: str
     cause: Cause | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """For `--json`."""
         origin = self.cause.name if self.cause is not None else None
         return {"sign": self.sign, "line": self.number, "text": self.text, "origin": origin}
@@ -56,13 +57,13 @@ class SkillDiff:
         lines = (line for hunk in self.hunks for line in hunk if line.sign != " ")
         return {line.cause.name: line.cause for line in lines if line.cause is not None}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """For `--json`."""
         lines = [line for hunk in self.hunks for line in hunk]
         causes = {line.cause.name: line.cause.to_json() for line in lines if line.cause is not None}
         return {
-            "a": {"name": self.a.name, **sizes(self.a.skill)},
-            "b": {"name": self.b.name, **sizes(self.b.skill)},
+            "a": {"name": self.a.name, "hash": self.a.skill.hash, **sizes(self.a.skill)},
+            "b": {"name": self.b.name, "hash": self.b.skill.hash, **sizes(self.b.skill)},
             "same": self.same,
             "only_line_ends": self.only_line_ends,
             "added": sum(line.sign == "+" for line in lines),
@@ -72,10 +73,10 @@ class SkillDiff:
         }
 
 
-def sizes(skill: Skill) -> dict[str, Any]:
-    """Hash, characters, lines and the likely number of tokens of a skill."""
+def sizes(skill: Skill) -> dict[str, int]:
+    """Characters, lines and the likely number of tokens of a skill."""
     text = skill.text
-    return {"hash": skill.hash, "chars": len(text), "lines": len(lines_of(text)), "tokens": expected(text)}
+    return {"chars": len(text), "lines": len(lines_of(text)), "tokens": expected(text)}
 
 
 def diff_skills(a: NamedSkill, b: NamedSkill, *, context: int = 3) -> SkillDiff:
@@ -109,16 +110,16 @@ def _causes(traced: Traced | None) -> dict[int, Cause]:
 
 def _removers(a: NamedSkill, b: NamedSkill, before: Traced | None, after: Traced | None) -> dict[int, Cause]:
     """What took each line of A out on the way to B, when both are texts of one run and A is the earlier one."""
-    if before is None or after is None or a.views is None or b.views is None:
+    if before is None or after is None or a.run is None or b.run is None:
         return {}
-    if a.views.root.resolve() != b.views.root.resolve() or not before.place < after.place:
+    if a.run.root.resolve() != b.run.root.resolve() or not before.place < after.place:
         return {}
     out = {line.id: name for name, hunks in after.hunks.items() for hunk in hunks for line in hunk.removed}
     return {n: after.causes[out[line.id]] for n, line in enumerate(before.lines) if line.id in out}
 
 
 def _traced(named: NamedSkill) -> Traced | None:
-    if named.views is None:
+    if named.run is None:
         return None
     try:
         return explained(named)

@@ -14,7 +14,7 @@ from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.opening import read_skill
 from skillopt.explain.provenance import Traced, trace
-from skillopt.records.reading import RunViews, open_run
+from skillopt.records.reading import Run, open_run
 
 _LINES = re.compile(r"(?P<path>.+):(?P<first>[0-9]+)(?:-(?P<last>[0-9]+))?")
 _AT = re.compile(r"(?P<run>.+)@(?P<which>[0-9]+|best|initial)")
@@ -22,11 +22,11 @@ _AT = re.compile(r"(?P<run>.+)@(?P<which>[0-9]+|best|initial)")
 
 @dataclass(frozen=True)
 class NamedSkill:
-    """A skill that was asked for. `views` is the run it was found in, None for a file of its own."""
+    """A skill that was asked for. `run` is the run it was found in, None for a file of its own."""
 
     name: str
     skill: Skill
-    views: RunViews | None
+    run: Run | None
 
 
 def split_lines(asked: str) -> tuple[str, tuple[int, int] | None]:
@@ -46,37 +46,37 @@ def named_skill(asked: str) -> NamedSkill:
     path = Path(asked)
     at = None if path.exists() else _AT.fullmatch(asked)
     if at is not None:
-        views = open_run(Path(at["run"]))
-        if views.root.resolve() != Path(at["run"]).resolve():
+        run = open_run(Path(at["run"]))
+        if run.root.resolve() != Path(at["run"]).resolve():
             raise RunDirError(f"{at['run']} is no run directory", hint="name the directory that holds history.json")
-        return NamedSkill(asked, _of_run(views, at["which"]), views)
+        return NamedSkill(asked, _of_run(run, at["which"]), run)
     if path.is_dir():
-        views = open_run(path)
-        return NamedSkill(str(path / "best_skill.md"), read_skill(path / "best_skill.md"), views)
+        run = open_run(path)
+        return NamedSkill(str(path / "best_skill.md"), read_skill(path / "best_skill.md"), run)
     try:
-        views = open_run(path)
+        run = open_run(path)
     except RunDirError:
-        views = None
-    return NamedSkill(asked, read_skill(path), views)
+        run = None
+    return NamedSkill(asked, read_skill(path), run)
 
 
-def _of_run(views: RunViews, which: str) -> Skill:
+def _of_run(run: Run, which: str) -> Skill:
     if which == "best":
-        return read_skill(views.root / "best_skill.md")
+        return read_skill(run.root / "best_skill.md")
     step = 0 if which == "initial" else int(which)
-    skill = views.skill(f"skills/skill_v{step:04d}.md")
+    skill = run.skill_after(step)
     if skill is None:
-        last = max((int(r["step"]) for r in views.history), default=0)
-        raise RunDirError(f"{views.root} has no step {step}", hint=f"its steps are 1 to {last}; 0 is the initial skill")
+        last = max((record.step for record in run.steps), default=0)
+        raise RunDirError(f"{run.root} has no step {step}", hint=f"its steps are 1 to {last}; 0 is the initial skill")
     return skill
 
 
 def explained(asked: NamedSkill, run: Path | None = None) -> Traced:
     """A skill with the origin of each line, from its own run or from `run`. Raises `RunDirError` when there is none."""
-    views = open_run(run) if run is not None else asked.views
-    if views is None:
+    found = open_run(run) if run is not None else asked.run
+    if found is None:
         raise RunDirError(
             f"{asked.name} is not in a run directory, so nothing says where its lines come from",
             hint="name the run it came from: --run <run directory>",
         )
-    return trace(views).of(asked.skill)
+    return trace(found).of(asked.skill)

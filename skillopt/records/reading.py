@@ -1,134 +1,214 @@
-"""The views of a finished or unfinished run, read back for those who explain it: blame, diff, ablation, lint.
+"""`open_run(path)`: any run directory as typed records, be it finished, running, stopped or of an older version.
 
-Only views are read, never the journal, so that a run directory which was copied without it explains itself too. A file
-that is not there is an empty answer; a file that is there and cannot be read is a `RunDirError` that names it.
+Only views are read, never the journal, so that a run directory which was copied without it can be read too. A file that
+is not there is an empty answer; a file that is there and cannot be read is a `RunDirError` that names it.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Literal, TypeVar
 
-from skillopt.core.edit import Edit
 from skillopt.core.errors import RunDirError
 from skillopt.core.item import safe_name
+from skillopt.core.json_types import JsonValue, as_array, as_object, parse_json
 from skillopt.core.skill import Skill
+from skillopt.records.codec import decode
+from skillopt.records.directory import LOGS
+from skillopt.records.epoch import RESULT_FILES, EpochRecord
+from skillopt.records.events import Event, read_event
+from skillopt.records.gate import VetoedEdit
+from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState
+from skillopt.records.step import StepRecord
+from skillopt.records.summary import Summary
+from skillopt.records.vocabulary import EPOCH_ENDS, Stage
+from skillopt.store.lock import is_locked
 
-Row = Mapping[str, Any]
+Status = Literal["running", "finished", "stopped", "unfinished"]
 
-PREVIEW = 200
-"""Characters of target and content that `edit_apply_report.json` holds."""
-
-Numbered = tuple[int, Edit]
-"""An applied edit with its number in the report, from 1."""
-
+INITIAL_SKILL = "skills/skill_v0000.md"
+BEST_SKILL = "best_skill.md"
+_VETOES = ("vetoed.json", "leakage.json")
+"""The list of vetoed edits in a step's directory: of this version, and of version 1."""
 _PARENTS = 4
 """How far above a file its run directory is looked for: `steps/step_0001/candidate_skill.md` is two levels down."""
 
-
-@dataclass(frozen=True)
-class Minibatch:
-    """One analyst's group: its file (relative to the run), the items it was shown, the edits it proposed."""
-
-    file: str
-    kind: str
-    item_ids: tuple[str, ...]
-    edits: tuple[Row, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class RunViews:
-    """One run directory. `root` must hold `history.json` and the initial skill; see `open_run`."""
+class Run:
+    """One run directory. Each property reads its file when it is first asked for, and remembers; open the run again to
+    see what has been written since. `root` must hold the initial skill; see `open_run`."""
 
     root: Path
 
+    # --- records ---
+
     @cached_property
-    def history(self) -> list[Row]:
-        """The step records, in order."""
-        return [as_mapping(r) for r in as_list(self.json("history.json"))]
+    def steps(self) -> tuple[StepRecord, ...]:
+        """The step records, in order, with their times and vetoed edits filled in from the files that hold them."""
+        raw = self.json("history.json")
+        if raw is not None and not isinstance(raw, list):
+            raise damaged(self.root / "history.json")
+        read = [StepRecord.from_json(r, f"{self.root / 'history.json'}: record {n}") for n, r in _numbered(raw)]
+        return tuple(self._completed(record) for record in read)
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """What the run came to; None while it has not ended. It may speak of an earlier end while `status` is
+        running."""
+        raw = self.json("summary.json")
+        return None if raw is None else Summary.from_json(raw, str(self.root / "summary.json"))
+
+    @cached_property
+    def state(self) -> RunState:
+        """Where the run stands."""
+        return self._read(RunState, "runtime_state.json") or RunState()
+
+    @cached_property
+    def epoch_results(self) -> tuple[EpochRecord, ...]:
+        """What the mechanisms at epoch ends came to, in the order in which they were done."""
+        found = [r for stage in EPOCH_ENDS for r in self._results_of(stage)]
+        return tuple(sorted(found, key=lambda r: (r.epoch, EPOCH_ENDS.index(r.stage))))
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Seconds by step and stage."""
+        return self._read(Clock, f"{LOGS}/timings.json") or Clock()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What was really paid, speculation included; empty until the run has ended once."""
+        return self._read(Ledger, f"{LOGS}/ledger.json") or Ledger()
+
+    @cached_property
+    def config(self) -> dict[str, JsonValue]:
+        """The flat configuration (`config.json`)."""
+        return as_object(self.json("config.json"))
+
+    @property
+    def status(self) -> Status:
+        """Whether somebody writes here now, and otherwise how far the run came."""
+        if is_locked(self.root):
+            return "running"
+        if self.summary is None:
+            return "unfinished"
+        return "stopped" if self.summary.stopped else "finished"
+
+    def epoch_result(self, stage: Stage, epoch: int) -> EpochRecord | None:
+        """One mechanism's result at the end of one epoch."""
+        return next((r for r in self.epoch_results if (r.stage, r.epoch) == (stage, epoch)), None)
+
+    def step(self, number: int) -> StepRecord | None:
+        """The record of a step."""
+        return next((r for r in self.steps if r.step == number), None)
+
+    def rollouts(self, directory: str) -> dict[str, RolloutRow]:
+        """The rows of a rollout directory by item id; of an item with several draws the last."""
+        path = self.root / directory / "results.jsonl"
+        return {row.id: row for row in (RolloutRow.from_json(raw, str(path)) for raw in self._lines(path))}
+
+    def predictions(self, directory: str, item_id: str) -> str:
+        """The directory of one item's conversation, relative to the run."""
+        return f"{directory}/predictions/{safe_name(item_id)}"
+
+    def events(self) -> Iterator[Event]:
+        """What the run has told (`logs/events.jsonl`), oldest first. Events that this version does not know are passed
+        over, and so are those of version 1, which had neither number nor time."""
+        path = self.root / LOGS / "events.jsonl"
+        for raw in self._lines(path, last_may_be_cut=True):
+            body = as_object(raw)
+            event = read_event(body, str(path)) if "seq" in body else None
+            if event is not None:
+                yield event
+
+    # --- texts ---
 
     @cached_property
     def initial(self) -> Skill:
         """The skill that training started from."""
-        return self._skill("skills/skill_v0000.md")
+        return self._skill(INITIAL_SKILL)
+
+    @cached_property
+    def best(self) -> Skill:
+        """The best skill so far: the product. The initial one until something is written."""
+        return self.skill(BEST_SKILL) or self.initial
 
     def skill(self, name: str) -> Skill | None:
         """A skill file by its name in the run, None when there is none."""
         return self._skill(name) if (self.root / name).is_file() else None
 
+    def skill_after(self, step: int) -> Skill | None:
+        """The current skill after a step; 0 is the initial one."""
+        return self.skill(f"skills/skill_v{step:04d}.md")
+
+    # --- files ---
+
     def step_dir(self, step: int) -> str:
         """Name of a step's directory in the run."""
         return f"steps/step_{step:04d}"
 
-    def json(self, name: str) -> Any:
+    def json(self, name: str) -> JsonValue:
         """A JSON view, None when there is none. Raises `RunDirError` for one that is damaged."""
         path = self.root / name
         try:
-            return json.loads(path.read_bytes())
+            return parse_json(path.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
             raise RunDirError(f"{path}: {error.strerror}", hint="check its permissions") from error
         except ValueError as error:
-            raise _damaged(path) from error
+            raise damaged(path) from error
 
-    def mapping(self, name: str) -> dict[str, Any]:
+    def mapping(self, name: str) -> dict[str, JsonValue]:
         """A JSON view that is an object; empty when there is none."""
-        return as_mapping(self.json(name))
+        return as_object(self.json(name))
 
-    def rows(self, name: str) -> list[dict[str, Any]]:
+    def rows(self, name: str) -> list[dict[str, JsonValue]]:
         """A JSON view that is a list of objects; empty when there is none."""
-        return [as_mapping(row) for row in as_list(self.json(name))]
+        return [as_object(row) for row in as_array(self.json(name))]
 
-    def minibatches(self, step: int) -> list[Minibatch]:
-        """Every analyst group of a step, whatever batch, sample or deep reflection it belongs to, in file order."""
-        base = self.root / self.step_dir(step)
-        files = sorted(base.rglob("minibatch_*.json"))
-        found: list[Minibatch] = []
-        for path in files:
-            name = path.relative_to(self.root).as_posix()
-            body = self.mapping(name)
-            patch = as_mapping(body.get("patch"))
-            found.append(
-                Minibatch(
-                    file=name,
-                    kind="success" if path.name.startswith("minibatch_succ") else "failure",
-                    item_ids=tuple(str(i) for i in as_list(body.get("item_ids"))),
-                    edits=tuple(as_mapping(e) for e in as_list(patch.get("edits"))),
-                )
-            )
-        return found
+    def _read(self, kind: type[T], name: str) -> T | None:
+        raw = self.json(name)
+        return None if raw is None else decode(kind, raw, str(self.root / name))
 
-    def proposed_edits(self, step: int) -> list[dict[str, Any]]:
-        """Every whole edit that the views of a step hold, those nearest to the candidate first."""
-        base = self.step_dir(step)
-        tried = next((r.get("candidate_hash") for r in self.history if r.get("step") == step), None)
-        runners = sorted(self.rows(f"{base}/race.json"), key=lambda runner: runner.get("skill_hash") != tried)
-        pools = [runner.get("edits") for runner in runners]
-        pools += [self.mapping(f"{base}/{name}").get("edits") for name in ("ranked_edits.json", "merged_patch.json")]
-        edits = [as_mapping(edit) for pool in pools for edit in as_list(pool)]
-        return edits + [dict(edit) for batch in self.minibatches(step) for edit in batch.edits]
+    def _results_of(self, stage: Stage) -> list[EpochRecord]:
+        paths = sorted((self.root / stage.value).glob(f"epoch_*/{RESULT_FILES[stage]}"))
+        names = [path.relative_to(self.root).as_posix() for path in paths]
+        return [EpochRecord.from_json(self.json(name), str(self.root / name)) for name in names]
 
-    def rollout_rows(self, directory: str) -> dict[str, dict[str, Any]]:
-        """Rows of a rollout directory's `results.jsonl` by item id, with the place of each trajectory under `path`."""
-        path = self.root / directory / "results.jsonl"
+    def _completed(self, record: StepRecord) -> StepRecord:
+        """A record with what lies in other files: seconds, and in version 1 the list of vetoed edits."""
+        times = self.clock.steps.get(f"{record.step:04d}")
+        if times and record.timing is None:
+            record = dataclasses.replace(record, timing=times)
+        if record.n_edits_vetoed and not record.vetoed:
+            base = self.step_dir(record.step)
+            raw = next((found for name in _VETOES if (found := self.json(f"{base}/{name}")) is not None), None)
+            rows = tuple(decode(VetoedEdit, row, f"{self.root / base}/{_VETOES[1]}") for row in as_array(raw))
+            record = dataclasses.replace(record, vetoed=rows)
+        return record
+
+    def _lines(self, path: Path, *, last_may_be_cut: bool = False) -> list[JsonValue]:
+        """The values of a JSON-lines file. The last line of a log that is being written may not be whole yet."""
         try:
-            lines = path.read_bytes().split(b"\n")
+            lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
         except OSError:
-            return {}
-        try:
-            rows = [as_mapping(json.loads(line)) for line in lines if line.strip()]
-        except ValueError as error:
-            raise _damaged(path) from error
-        return {
-            str(row.get("id")): {**row, "path": f"{directory}/predictions/{safe_name(str(row.get('id')))}"}
-            for row in rows
-        }
+            return []
+        values: list[JsonValue] = []
+        for n, line in enumerate(lines):
+            try:
+                values.append(parse_json(line))
+            except ValueError as error:
+                if last_may_be_cut and n + 1 == len(lines):
+                    break
+                raise damaged(path) from error
+        return values
 
     def _skill(self, name: str) -> Skill:
         path = self.root / name
@@ -139,64 +219,28 @@ class RunViews:
                 error
             )
         except UnicodeDecodeError as error:
-            raise _damaged(path) from error
+            raise damaged(path) from error
 
 
-def open_run(path: Path) -> RunViews:
-    """The run that `path` is, or that it lies in. Raises `RunDirError` when there is none."""
+def open_run(path: Path) -> Run:
+    """The run that `path` is, or that it lies in. Raises `RunDirError` when there is none.
+
+    >>> open_run(Path("outputs/demo")).best.text  # doctest: +SKIP
+    """
     start = path if path.is_dir() else path.parent
     for directory in (start, *start.resolve().parents[:_PARENTS]):
-        if (directory / "history.json").is_file() and (directory / "skills" / "skill_v0000.md").is_file():
-            return RunViews(directory)
+        if (directory / INITIAL_SKILL).is_file():
+            return Run(directory)
     raise RunDirError(
-        f"{path} is not in a run directory (no history.json and skills/skill_v0000.md there or above)",
+        f"{path} is not in a run directory (no {INITIAL_SKILL} there or above)",
         hint="name the run: --run <run directory>",
     )
 
 
-def edits_in(patch: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The edits of a patch, bare or under `patch`."""
-    raw = patch.get("edits") or as_mapping(patch.get("patch")).get("edits")
-    return [as_mapping(edit) for edit in as_list(raw)]
-
-
-def applied_edits(report: Sequence[Mapping[str, Any]], pool: Sequence[Mapping[str, Any]]) -> list[Numbered]:
-    """The applied edits of an `edit_apply_report.json`, whole: the report cuts target and content, `pool` (the proposed
-    edits, in order) holds the rest. One that is not in the pool is taken as the report has it."""
-    found: list[Numbered] = []
-    asked: Counter[tuple[Any, ...]] = Counter()
-    for row in report:
-        key = tuple(row.get(name) for name in ("op", "target", "content_preview"))
-        alike = list({_whole(edit): edit for edit in pool if _is(row, edit)}.values())
-        nth, asked[key] = asked[key], asked[key] + 1  # two edits may differ behind the cut only
-        if str(row.get("status", "")).startswith("applied"):
-            cut = {"op": row.get("op"), "target": row.get("target"), "content": row.get("content_preview")}
-            edit = alike[min(nth, len(alike) - 1)] if alike else cut
-            found.append((int(row.get("index") or 0), Edit.from_json(dict(edit))))
-    return found
-
-
-def _whole(edit: Mapping[str, Any]) -> tuple[Any, ...]:
-    return edit.get("op"), edit.get("target"), edit.get("content")
-
-
-def _is(row: Mapping[str, Any], edit: Mapping[str, Any]) -> bool:
-    return (
-        edit.get("op") == row.get("op")
-        and str(edit.get("target") or "")[:PREVIEW] == (row.get("target") or "")
-        and str(edit.get("content") or "")[:PREVIEW] == (row.get("content_preview") or "")
-    )
-
-
-def _damaged(path: Path) -> RunDirError:
+def damaged(path: Path) -> RunDirError:
+    """A view that cannot be read."""
     return RunDirError(f"{path} is damaged", hint="run the training command again: it writes its views anew, for free")
 
 
-def as_mapping(raw: Any) -> dict[str, Any]:
-    """What a view holds where an object should stand; empty for anything else."""
-    return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()} if isinstance(raw, Mapping) else {}
-
-
-def as_list(raw: Any) -> list[Any]:
-    """What a view holds where a list should stand; empty for anything else."""
-    return cast("list[Any]", raw) if isinstance(raw, list) else []
+def _numbered(raw: JsonValue) -> list[tuple[int, JsonValue]]:
+    return list(enumerate(as_array(raw), start=1))

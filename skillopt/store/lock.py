@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -49,6 +50,18 @@ else:
         fcntl.flock(handle, fcntl.LOCK_UN)
 
 
+_TRIES, _PAUSE_S = 3, 0.02
+"""A reader that only looks whether somebody holds the lock (`is_locked`) has it for an instant."""
+
+
+def _lock_soon(handle: int) -> bool:
+    for _ in range(_TRIES):
+        time.sleep(_PAUSE_S)
+        if _try_lock(handle):
+            return True
+    return False
+
+
 class RunLock:
     """The exclusive right to write in one run directory, from construction to `release` (or the end of `with`).
 
@@ -63,7 +76,7 @@ class RunLock:
         except OSError as fault:
             raise file_error(self.path, fault) from fault
         try:
-            if not _try_lock(handle):
+            if not _try_lock(handle) and not _lock_soon(handle):
                 raise _held(directory, handle)
             os.ftruncate(handle, 0)
             os.lseek(handle, 0, os.SEEK_SET)
@@ -105,3 +118,19 @@ def _held(directory: Path, handle: int) -> RunDirError:
     return RunDirError(
         f"{directory} is being written by {holder}", hint="wait until it ends, stop it, or choose another out_root"
     )
+
+
+def is_locked(directory: Path) -> bool:
+    """Whether a process writes in a run directory now. The lock is taken for an instant to find out."""
+    path = directory / LOCK_NAME
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        if not _try_lock(handle):
+            return True
+        _unlock(handle)
+        return False
+    finally:
+        os.close(handle)
