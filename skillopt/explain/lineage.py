@@ -69,6 +69,7 @@ class Lineage:
     def begin(self) -> None:
         """The initial skill."""
         self.causes[INITIAL.name] = INITIAL
+        self._judged_causes = 1
         skill = self.run.initial
         self.versions.append(Version("initial_skill", skill, first_lines(skill.text, INITIAL.name, self.ids)))
 
@@ -100,9 +101,20 @@ class Lineage:
             self._judged(f"the notes of step {record.step}", result)
 
     def epoch_end(self, epoch: int) -> None:
-        """Slow update and meta reflection of an epoch, where their records say that they changed the current skill."""
+        """Draft review, slow update and meta reflection of an epoch, where their records say that they changed the
+        current skill."""
+        self._draft_review(epoch)
         self._slow_update(epoch)
         self._meta_reflect(epoch)
+
+    def _draft_review(self, epoch: int) -> None:
+        result = self.run.epoch_result(Stage.DRAFT_REVIEW, epoch)
+        if result is None or result.gate.action is not Action.DROP_DRAFT:
+            return
+        proven = next((v for v in reversed(self.versions) if v.skill.hash == result.proven_hash), None)
+        if proven is not None:
+            self.versions.append(Version(f"draft given up at the end of epoch {epoch}", proven.skill, proven.lines))
+            self._drafts.clear()
 
     def _slow_update(self, epoch: int) -> None:
         result = self.run.epoch_result(Stage.SLOW_UPDATE, epoch)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.records.codec import MERGE, OMIT, decode, encode_record
-from skillopt.records.gate import GateRecord, VetoedEdit
+from skillopt.records.gate import GateRecord, VetoRecord
 from skillopt.records.step import ApplySummary, TokenCount, Tokens
 from skillopt.records.vocabulary import Stage
 
@@ -55,7 +55,7 @@ class EpochRecord:
     reasoning: str | None = field(default=None, metadata=OMIT)
     n_items: int | None = field(default=None, metadata=OMIT)
     edit_apply_summary: ApplySummary | None = field(default=None, metadata=OMIT)
-    vetoed: tuple[VetoedEdit, ...] = field(default=(), metadata=OMIT)
+    vetoed: tuple[VetoRecord, ...] = field(default=(), metadata=OMIT)
     meta_skill_content: str | None = field(default=None, metadata=OMIT)
     memory_in_force: str | None = field(default=None, metadata=OMIT)
     draft_hash: str | None = field(default=None, metadata=OMIT)

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Protocol, TypeVar
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.records.codec import MERGE, OMIT, decode, encode_record
 from skillopt.records.epoch import EpochRecord
-from skillopt.records.gate import GateRecord, VetoedEdit
+from skillopt.records.gate import GateRecord, VetoRecord
 from skillopt.records.step import StepRecord, TokenCount
 from skillopt.records.summary import Summary
 from skillopt.records.vocabulary import Stage
@@ -219,7 +219,7 @@ class EditDropped(Event):
 
     name: ClassVar[str] = "edit.dropped"
     step: int | None = None
-    edit: VetoedEdit = field(metadata=MERGE)
+    edit: VetoRecord = field(metadata=MERGE)
 
 
 @dataclass(frozen=True, kw_only=True)

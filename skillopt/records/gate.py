@@ -29,7 +29,7 @@ class TrialRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VetoedEdit:
+class VetoRecord:
     """A change that was taken out before anything was measured, and why. `says` holds no sealed text; `index` counts
     from 1 in what was proposed, 0 where that is unknown."""
 

@@ -21,7 +21,7 @@ from skillopt.records.codec import decode
 from skillopt.records.directory import LOGS
 from skillopt.records.epoch import RESULT_FILES, EpochRecord
 from skillopt.records.events import Event, read_event
-from skillopt.records.gate import VetoedEdit
+from skillopt.records.gate import VetoRecord
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import Summary
@@ -190,7 +190,7 @@ class Run:
         if record.n_edits_vetoed and not record.vetoed:
             base = self.step_dir(record.step)
             raw = next((found for name in _VETOES if (found := self.json(f"{base}/{name}")) is not None), None)
-            rows = tuple(decode(VetoedEdit, row, f"{self.root / base}/{_VETOES[1]}") for row in as_array(raw))
+            rows = tuple(decode(VetoRecord, row, f"{self.root / base}/{_VETOES[1]}") for row in as_array(raw))
             record = dataclasses.replace(record, vetoed=rows)
         return record
 

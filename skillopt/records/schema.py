@@ -3,7 +3,7 @@
 
 from skillopt.records.codec import RECORD_VERSION
 from skillopt.records.epoch import RESULT_FILES, ComparisonRecord, EpochRecord
-from skillopt.records.gate import DensityRecord, GateRecord, TrialRecord, VetoedEdit
+from skillopt.records.gate import DensityRecord, GateRecord, TrialRecord, VetoRecord
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState, SpentRow
 from skillopt.records.step import (
     ApplySummary,
@@ -36,5 +36,5 @@ __all__ = [
     "CostSummary", "CreditRecord", "DeepRecord", "DensityRecord", "Difference", "EpochEnd", "EpochRecord",
     "EpochStats", "GateRecord", "Ledger", "LrDecisionRecord", "NotesRecord", "PairedSummary", "PointCost", "RoleCost",
     "RolloutRow", "RunState", "ScoreSummary", "SpentRow", "StepRecord", "Summary", "TokenCount", "TokenTotal",
-    "Tokens", "TrialRecord", "TypeScore", "VetoedEdit",
+    "Tokens", "TrialRecord", "TypeScore", "VetoRecord",
 ]  # fmt: skip

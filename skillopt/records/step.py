@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.records.codec import MERGE, OMIT, decode, encode_record
-from skillopt.records.gate import GateRecord, VetoedEdit
+from skillopt.records.gate import GateRecord, VetoRecord
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class StepRecord:
     n_edits_ranked: int = 0
     support_counts: tuple[int, ...] = ()
     n_edits_vetoed: int = 0
-    vetoed: tuple[VetoedEdit, ...] = field(default=(), metadata=OMIT)
+    vetoed: tuple[VetoRecord, ...] = field(default=(), metadata=OMIT)
     n_proposals: int = 0
     edit_budget: int | None = None
     lr_control_mode: str = ""

@@ -12,7 +12,6 @@ import pytest
 from skillopt.core.errors import RunDirError
 from skillopt.core.origins import lines_of, text_of
 from skillopt.core.skill import MARKERS, Skill
-from skillopt.explain.lineage import kept, proven
 from skillopt.explain.provenance import Provenance, Traced, trace
 from skillopt.records.reading import open_run
 from tests.explain.conftest import MODES
@@ -30,7 +29,7 @@ def assert_explained(root: Path, traced: Traced) -> None:
     assert [line.text for line in traced.lines] == lines_of(text)
     assert text_of(traced.lines, like=text) == text
     initial = [line.rstrip() for line in lines_of((root / "skills/skill_v0000.md").read_bytes().decode())]
-    history = {r["step"]: r for r in json.loads((root / "history.json").read_text())}
+    history = {r.step: r for r in open_run(root).steps}
     for line in traced.lines:
         cause = traced.cause(line)
         assert cause.kind != "unrecorded", line
@@ -43,26 +42,26 @@ def assert_explained(root: Path, traced: Traced) -> None:
             continue
         if cause.kind in ("edit", "rewrite"):
             assert_drawn_from_rollouts(root, cause)
-            assert cause.step is not None and cause.gate["action"] == history[cause.step]["action"]
-            assert kept(history[cause.step])
+            assert cause.step is not None and cause.gate.action is history[cause.step].gate.action
+            assert history[cause.step].gate.changed_current
         if cause.kind == "edit":
             applied = json.loads((root / cause.place / "edit_apply_report.json").read_text())
             row = next(r for r in applied if r["index"] == cause.edit["index"])
             assert row["status"].startswith("applied") and row["op"] == cause.edit["op"]
             assert any(c.strip() in line.text for c in cause.edit["content"].splitlines() if c.strip())
         gate = traced.proofs[cause.name].gate if cause.name in traced.proofs else cause.gate
-        if proven(gate) and cause.kind != "slow_update" and not gate.get("early_stopped"):
-            low, high = gate["interval"]
-            assert low <= high and gate["evaluated_n"] == 12
+        if gate.proven and cause.kind != "slow_update" and not gate.early_stopped:
+            low, high = gate.interval
+            assert low <= high and gate.evaluated_n == 12
 
 
 def assert_drawn_from_rollouts(root: Path, cause: Any) -> None:
     assert cause.support
     for support in cause.support:
         assert (root / support.file).is_file() and support.item_ids
-        assert {r["id"] for r in support.rollouts} == set(support.item_ids)
+        assert {r.row.id for r in support.rollouts} == set(support.item_ids)
         for rollout in support.rollouts:
-            assert (root / rollout["path"] / "conversation.json").is_file()
+            assert (root / rollout.path / "conversation.json").is_file()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -151,7 +150,7 @@ def test_damaged_views_are_named(runs, tmp_path):
     with pytest.raises(RunDirError, match=r"history\.json is damaged"):
         trace(open_run(copy))
     (copy / "history.json").write_text('[{"epoch": 1}]')
-    with pytest.raises(RunDirError, match="no step number"):
+    with pytest.raises(RunDirError, match="record 1: step is missing"):
         trace(open_run(copy))
 
 

@@ -18,7 +18,7 @@ from skillopt.records.schema import (
     RunState,
     StepRecord,
     Summary,
-    VetoedEdit,
+    VetoRecord,
 )
 from skillopt.records.vocabulary import Action, Veto
 from tests.records.recorded import FIRST, every_run
@@ -72,7 +72,7 @@ def test_a_look_of_version_1_that_could_not_be_measured_stays_undecided():
 def test_vetoed_edits_of_version_1_have_the_reason_that_was():
     assert [r.n_edits_vetoed for r in history(FIRST / "vetoed")] == [2, 2]
     rows = json.loads((FIRST / "vetoed/steps/step_0001/leakage.json").read_text())
-    form, leak = (decode(VetoedEdit, row, "leakage.json") for row in rows)
+    form, leak = (decode(VetoRecord, row, "leakage.json") for row in rows)
     assert (form.index, form.reason, form.says) == (
         1, Veto.FORM, "would make an error (text.control): the control character U+0007",
     )  # fmt: skip
