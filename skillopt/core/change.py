@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from skillopt.core.edit import Edit, Patch
+from skillopt.core.json_types import JsonObject, JsonValue
 
 SUGGESTION_TYPES = ("add_rule", "remove_rule", "merge_rules", "reorganize", "compress", "clarify")
 PRIORITIES = ("high", "medium", "low")
@@ -30,9 +31,9 @@ class Suggestion:
     source_type: str = "failure"
     merge_level: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape; `merge_level` is left out before the first merge."""
-        out: dict[str, Any] = {
+        out: dict[str, JsonValue] = {
             "type": self.type,
             "title": self.title,
             "motivation": self.motivation,
@@ -55,9 +56,9 @@ class Document:
     source_type: str = "failure"
     merge_level: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape; `merge_level` is left out before the first merge."""
-        out: dict[str, Any] = {
+        out: dict[str, JsonValue] = {
             "title": self.title,
             "change_summary": list(self.change_summary),
             "new_skill": self.new_skill,
@@ -73,9 +74,9 @@ class Suggestions:
 
     items: tuple[Suggestion, ...] = ()
     reasoning: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: JsonObject = field(default_factory=dict[str, JsonValue])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape, `meta` merged in."""
         return {
             "reasoning": self.reasoning,
@@ -90,9 +91,9 @@ class Documents:
 
     items: tuple[Document, ...] = ()
     reasoning: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: JsonObject = field(default_factory=dict[str, JsonValue])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape, `meta` merged in."""
         return {"reasoning": self.reasoning, "skill_candidates": [item.to_json() for item in self.items], **self.meta}
 
@@ -111,9 +112,9 @@ class Rewrite:
     reasoning: str = ""
     lost: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """`rewrite_result.json`."""
-        body: dict[str, Any] = {
+        body: dict[str, JsonValue] = {
             "reasoning": self.reasoning,
             "change_summary": list(self.change_summary),
             "new_skill": self.text,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
+
+from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text
 
 OPS = ("append", "insert_after", "replace", "delete")
 _UNUSED = {"append": ("target",), "insert_after": (), "replace": (), "delete": ("content",)}
@@ -25,9 +27,9 @@ class Edit:
     merge_level: int | None = None
     invalid: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape; unset fields are left out."""
-        out: dict[str, Any] = {"op": self.op}
+        out: dict[str, JsonValue] = {"op": self.op}
         if self.target is not None:
             out["target"] = self.target
         if self.content is not None:
@@ -41,14 +43,14 @@ class Edit:
         return out
 
     @classmethod
-    def from_json(cls, raw: Any, *, source_type: str = "failure", support_count: int = 1) -> Edit:
+    def from_json(cls, raw: object, *, source_type: str = "failure", support_count: int = 1) -> Edit:
         """Read one edit of a model's reply. A schema violation (null, wrong type) makes only this one `invalid`."""
         if not isinstance(raw, Mapping):
             return cls(op="", invalid=f"an edit must be an object, got {type(raw).__name__}", source_type=source_type)
-        op = raw.get("op")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        values = as_object(cast("object", raw))
+        op = values.get("op")
         # A strict JSON schema makes a model write every field: null where the operation has no use for it.
         unused = _UNUSED.get(op, ("target", "content")) if isinstance(op, str) else ()
-        values: Mapping[str, Any] = {str(k): v for k, v in raw.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         problems = [
             f"{key} must be text, got {type(values[key]).__name__}"
             for key in ("op", "target", "content")
@@ -59,14 +61,17 @@ class Edit:
         count = values.get("support_count", support_count)
         level = values.get("merge_level")
         source = values.get("source_type")
+        target, content = values.get("target"), values.get("content")
         return cls(
-            op=values["op"] if isinstance(values.get("op"), str) else "",
-            target=values.get("target") if isinstance(values.get("target"), str) else None,
-            content=values.get("content") if isinstance(values.get("content"), str) else None,
+            op=as_text(op),
+            target=target if isinstance(target, str) else None,
+            content=content if isinstance(content, str) else None,
             support_count=count
             if isinstance(count, int) and not isinstance(count, bool) and count > 0
             else support_count,
-            source_type=source if source in ("failure", "success", "mixed") else source_type,
+            source_type=source
+            if isinstance(source, str) and source in ("failure", "success", "mixed")
+            else source_type,
             merge_level=level if isinstance(level, int) and not isinstance(level, bool) else None,
             invalid="; ".join(problems),
         )
@@ -78,14 +83,14 @@ class Patch:
 
     edits: tuple[Edit, ...] = ()
     reasoning: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
     def items(self) -> tuple[Edit, ...]:
         """The edits, under the name that every kind of change has (`core.change`)."""
         return self.edits
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published shape, `meta` (summaries, group, warnings) merged in."""
         return {"reasoning": self.reasoning, "edits": [e.to_json() for e in self.edits], **self.meta}
 
@@ -104,9 +109,9 @@ class EditStatus:
         """True when the text changed because of this edit."""
         return self.status.startswith("applied")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """A row of `edit_apply_report.json`."""
-        row: dict[str, Any] = {
+        row: dict[str, JsonValue] = {
             "index": self.index,
             "op": self.edit.op,
             "target": (self.edit.target or "")[:200],

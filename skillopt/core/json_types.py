@@ -33,3 +33,13 @@ def as_array(value: object) -> list[JsonValue]:
     if isinstance(value, (list, tuple)):
         return list(cast("Sequence[JsonValue]", value))
     return []
+
+
+def as_text(value: object) -> str:
+    """A text itself; blank for anything else. `as_text(None) == ""`."""
+    return value if isinstance(value, str) else ""
+
+
+def as_number(value: object) -> float | None:
+    """A number as it is; None for anything else, true and false included. `as_number(True) is None`."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -17,9 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 from skillopt.core.edit import Edit, Patch
+from skillopt.core.json_types import JsonValue
 from skillopt.core.lint.finding import Finding
 from skillopt.core.ngrams import NgramFilter, ngrams, words_of
 from skillopt.core.skill import Skill
@@ -90,7 +91,7 @@ class VetoedEdit:
     edit: Edit
     leaks: tuple[Leak | Finding, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """A row of reports and records; the content is left out, because it may hold sealed text."""
         return {"index": self.index, "op": self.edit.op, "leaks": [leak.to_json() for leak in self.leaks]}
 

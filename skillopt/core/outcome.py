@@ -7,11 +7,12 @@ becomes a training trace, and is counted on every line that shows a score.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from skillopt.core.errors import DataError
+from skillopt.core.json_types import JsonObject, JsonValue
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Scored:
     soft: float
     fail_reason: str = ""
     predicted: str = ""
-    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    detail: JsonObject = field(default_factory=dict[str, JsonValue])
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from skillopt.core.item import Item
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import Outcome, Scored
 
 
@@ -24,11 +24,11 @@ class Rollout:
     skill_hash: str
     outcome: Outcome
     repeat: int = 0
-    trajectory: tuple[Mapping[str, Any], ...] = ()
+    trajectory: tuple[JsonObject, ...] = ()
     tokens: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     system_prompt: str = ""
     user_prompt: str = ""
-    agent: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    agent: JsonObject = field(default_factory=dict[str, JsonValue])
 
     @property
     def scored(self) -> Scored | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
 from skillopt.core.regions import note_key, without_markers
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
@@ -23,7 +24,7 @@ LABELS = ("DISCOVERY", "OPTIMIZATION")
 CONSOLIDATE_TOKENS = 4_096
 CONSOLIDATE_ATTEMPTS = 2
 _TEXTS = {"type": "array", "items": {"type": "string"}}
-NOTES_REPLY: Mapping[str, Any] = {
+NOTES_REPLY: JsonObject = {
     "type": "object",
     "properties": {"notes": _TEXTS},
     "required": ["notes"],
@@ -31,17 +32,17 @@ NOTES_REPLY: Mapping[str, Any] = {
 }
 
 
-def read_notes(raw: Any) -> tuple[str, ...]:
+def read_notes(raw: object) -> tuple[str, ...]:
     """Notes in any of the accepted shapes: a list of texts, one text, objects with `note` or `content`.
 
     Each becomes one line without bullet and markers; what says nothing, and what says the same again, is left out.
     """
-    entries: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
+    entries: list[object] = list(as_array(cast("object", raw))) if isinstance(raw, list) else [raw]
     found: dict[str, str] = {}
     for entry in entries:
-        value: Any = entry
+        value: object = entry
         if isinstance(entry, Mapping):
-            fields = cast("Mapping[str, Any]", entry)
+            fields = as_object(cast("object", entry))
             value = fields.get("note") or fields.get("content")
         line = _line(value) if isinstance(value, str) else ""
         if note_key(line):
@@ -66,14 +67,14 @@ def new_notes(existing: Iterable[str], proposed: Iterable[str]) -> tuple[str, ..
     return tuple(found.values())
 
 
-def with_notes(schema: Mapping[str, Any], kind: str, *, notes: bool) -> dict[str, Any]:
+def with_notes(schema: JsonObject, kind: str, *, notes: bool) -> dict[str, JsonValue]:
     """An analyst's schema with what skill-aware reflection adds: a cause for each failure, a label for each success
     item, and, where the analyst may write some, notes."""
-    properties: dict[str, Any] = dict(schema["properties"])
+    properties: dict[str, JsonValue] = as_object(schema["properties"])
     if kind == "failure":
-        summary: Mapping[str, Any] = properties["failure_summary"]
-        entry: Mapping[str, Any] = summary["items"]
-        fields = {"cause": {"type": "string", "enum": list(CAUSES)}, **entry["properties"]}
+        summary = as_object(properties["failure_summary"])
+        entry = as_object(summary["items"])
+        fields = {"cause": {"type": "string", "enum": list(CAUSES)}, **as_object(entry["properties"])}
         properties["failure_summary"] = {**summary, "items": _with_all(entry, fields)}
     else:
         properties["labels"] = {"type": "array", "items": {"type": "string", "enum": list(LABELS)}}
@@ -82,16 +83,18 @@ def with_notes(schema: Mapping[str, Any], kind: str, *, notes: bool) -> dict[str
     return _with_all(schema, properties)
 
 
-def _with_all(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+def _with_all(schema: JsonObject, properties: JsonObject) -> dict[str, JsonValue]:
     return {**schema, "properties": dict(properties), "required": list(properties)}
 
 
-def read_aware(raw: Any, read: Callable[[Any], AnalystReply], nothing: AnalystReply, *, notes: bool) -> AnalystReply:
+def read_aware(
+    raw: object, read: Callable[[object], AnalystReply], nothing: AnalystReply, *, notes: bool
+) -> AnalystReply:
     """An analyst's reply with its notes and labels. One that holds notes and no patch carries the notes on `nothing`.
 
     Raises what `read` raises for a reply without either.
     """
-    fields: Mapping[str, Any] = cast("Mapping[str, Any]", raw) if isinstance(raw, Mapping) else {}
+    fields: JsonObject = as_object(raw)
     written = read_notes(fields.get("appendix_notes")) if notes else ()
     try:
         reply = read(raw)
@@ -99,8 +102,7 @@ def read_aware(raw: Any, read: Callable[[Any], AnalystReply], nothing: AnalystRe
         if not written or fields.get("patch") is not None:
             raise
         reply = nothing
-    labels: Any = fields.get("labels")
-    kept = [label for label in cast("list[Any]", labels) if label in LABELS] if isinstance(labels, list) else []
+    kept = [label for label in map(as_text, as_array(fields.get("labels"))) if label in LABELS]
     return replace(reply, notes=written, labels=tuple(kept))
 
 
@@ -118,7 +120,7 @@ class PendingNote:
         """True when it is still to be tried, and not its fault."""
         return not self.refused
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """A row of `appendix_notes.json`."""
         return {"note": self.note, "step": self.step, "status": "undecided" if self.undecided else "rejected"}
 
@@ -148,8 +150,8 @@ async def consolidate(notes: Sequence[str], ctx: StageContext) -> Consolidation:
         schema_name="appendix_consolidate",
     )
 
-    def read(raw: Any) -> tuple[str, ...]:
-        entries: Any = cast("Mapping[str, Any]", raw).get("notes") if isinstance(raw, Mapping) else raw
+    def read(raw: object) -> tuple[str, ...]:
+        entries: Any = cast("JsonObject", raw).get("notes") if isinstance(raw, Mapping) else raw
         shorter = read_notes(entries)
         if not 0 < len(shorter) < len(notes):
             raise ReplyError(f'"notes" must hold at least 1 and at most {len(notes) - 1} notes, got {len(shorter)}')

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from skillopt.core.change import Change
 from skillopt.core.errors import ModelError, ReplyError, StopRun
+from skillopt.core.json_types import JsonValue, as_object
 from skillopt.core.skill import Skill
 from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
@@ -40,7 +41,7 @@ LR_REPLY = {
 class Wish:
     """A readable answer: `raw` is the number as it was written, `value` what it means."""
 
-    raw: Any
+    raw: JsonValue
     value: int
     reasoning: str = ""
     confidence: str = ""
@@ -57,7 +58,7 @@ class LrDecision:
     raw_response: str = ""
     lost: str = ""
 
-    def to_json(self, *, step: int, epoch: int) -> dict[str, Any]:
+    def to_json(self, *, step: int, epoch: int) -> dict[str, JsonValue]:
         """`lr_decision.json`, the record's `lr_decision` and a line of `lr_history.jsonl`."""
         wish = self.wish
         return {
@@ -120,17 +121,17 @@ async def decide(
     return LrDecision(min(asked.value.value, available), available, asked.value, asked.text)
 
 
-def read_wish(raw: Any) -> Wish:
+def read_wish(raw: object) -> Wish:
     """Read `{learning_rate, reasoning, confidence, risk_notes}`. Raises `ReplyError` when no number can be read."""
     if not isinstance(raw, Mapping):
         raise ReplyError(f"the reply must be one JSON object, got {type(raw).__name__}")
-    reply = {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
+    reply = as_object(cast("object", raw))
     given = reply.get("learning_rate")
     value = read_count(given)
     if value is None:
         raise ReplyError('"learning_rate" must be a whole number, 0 or more')
     reasoning, confidence, notes = reply.get("reasoning"), reply.get("confidence"), reply.get("risk_notes")
-    entries: list[Any] = cast("list[Any]", notes) if isinstance(notes, list) else [notes]
+    entries: list[JsonValue] = notes if isinstance(notes, list) else [notes]
     return Wish(
         raw=given,
         value=value,
@@ -140,7 +141,7 @@ def read_wish(raw: Any) -> Wish:
     )
 
 
-def read_count(value: Any) -> int | None:
+def read_count(value: object) -> int | None:
     """An integer, an integral float, or the first integer in a text; None for anything else and below zero."""
     if isinstance(value, str):
         found = _INTEGER.search(value)

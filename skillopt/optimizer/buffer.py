@@ -7,10 +7,10 @@ It is emptied at each epoch start and rendered into the prompts of analysts with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from skillopt.core.change import Document, Payload, Suggestion
 from skillopt.core.edit import Edit
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object, as_text
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.trajectory import cut
@@ -23,7 +23,7 @@ _REMEMBERED: Mapping[type[Payload], tuple[str, ...]] = {
 """What the buffer keeps of a rejected item."""
 
 
-def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> list[dict[str, Any]]:
+def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> list[dict[str, JsonValue]]:
     """Failed items grouped by the part of `fail_reason` before ":".
 
     The label is the analyst's summary of the minibatch that held most of the group's items, else the prefix itself.
@@ -33,7 +33,7 @@ def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> 
         scored = rollout.scored
         prefix = (scored.fail_reason.split(":", 1)[0].strip() if scored else "") or "wrong answer"
         groups.setdefault(prefix, []).append(rollout.item.id)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[int, dict[str, JsonValue]]] = []
     for prefix, ids in groups.items():
         label = prefix
         holding = max(analysts, key=lambda g: len(set(ids) & set(g.item_ids)), default=None)
@@ -45,29 +45,29 @@ def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> 
         ):
             first = holding.reply.summary[0]
             label = cut(f"{first.get('failure_type', prefix)}: {first.get('description', '')}", 240)
-        rows.append({"pattern": label, "count": len(ids), "task_ids": ids})
-    return sorted(rows, key=lambda row: -row["count"])
+        rows.append((len(ids), {"pattern": label, "count": len(ids), "task_ids": ids}))
+    return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
 
 
 def entry(
     *,
     step: int,
-    verdict: Mapping[str, Any],
+    verdict: JsonObject,
     current_score: float | None,
     n_total: int,
-    patterns: Sequence[Mapping[str, Any]],
+    patterns: Sequence[JsonObject],
     items: Sequence[Payload],
-    unmatched: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+    unmatched: Sequence[JsonObject],
+) -> dict[str, JsonValue]:
     """The entry after a gated step; it is also `trajectory_digest.json`. `verdict` is the gate's, as recorded.
 
     Reminders that the gate refused afterwards are added to it as `rejected_notes`.
     """
-    row: dict[str, Any] = {
+    row: dict[str, JsonValue] = {
         "step": step,
         "action": verdict["action"],
         "n_total": n_total,
-        "n_fail": sum(p["count"] for p in patterns),
+        "n_fail": int(sum(as_number(p["count"]) or 0 for p in patterns)),
         "failure_patterns": list(patterns),
     }
     if verdict["action"] == "reject":
@@ -80,31 +80,42 @@ def entry(
     return row
 
 
-def _rejected(row: Mapping[str, Any]) -> str:
+def _rejected(row: JsonObject) -> str:
     """One rejected edit, suggestion or document as a line of a prompt."""
     if "op" in row:
-        target = f" at «{cut(row['target'], 120)}»" if row.get("target") else ""
-        return f"{row['op']}{target}: {cut(row.get('content') or '', 300)}"
+        target = f" at «{_short(row, 'target', 120)}»" if row.get("target") else ""
+        return f"{row['op']}{target}: {_short(row, 'content', 300)}"
     if "instruction" in row:
-        return f"{row['type']} «{cut(row['title'], 120)}»: {cut(row['instruction'], 300)}"
-    return f"document «{cut(row['title'], 120)}»: {cut('; '.join(row['change_summary']), 300)}"
+        return f"{row['type']} «{_short(row, 'title', 120)}»: {_short(row, 'instruction', 300)}"
+    changes = "; ".join(map(as_text, as_array(row.get("change_summary"))))
+    return f"document «{_short(row, 'title', 120)}»: {cut(changes, 300)}"
 
 
-def render(entries: Sequence[Mapping[str, Any]], *, limit: int) -> str:
+def _short(row: JsonObject, key: str, most: int) -> str:
+    return cut(as_text(row.get(key)), most)
+
+
+def _rows(item: JsonObject, key: str) -> list[dict[str, JsonValue]]:
+    return [as_object(row) for row in as_array(item.get(key))]
+
+
+def render(entries: Sequence[JsonObject], *, limit: int) -> str:
     """The buffer as prompt text of at most about `limit` characters, newest steps kept; "" when there is none."""
     blocks: list[str] = []
     for item in reversed(entries):
         lines = [f"Step {item['step']}: {item['action']}; {item['n_fail']} of {item['n_total']} tasks failed"]
-        lines += [f"- pattern ({p['count']}x): {p['pattern']}" for p in item["failure_patterns"][:4]]
+        lines += [f"- pattern ({p['count']}x): {p['pattern']}" for p in _rows(item, "failure_patterns")[:4]]
         if "rejected_edits" in item:
-            before = item["score_before"]
+            before = as_number(item["score_before"])
             # Only what a full evaluation would have said too: the score of a gate that stopped early is not known, and
             # prompts that differed by it would make the early gate's run another run (invariant I9).
             lines.append(f"- rejected, not better than {before:.4f}:" if before is not None else "- rejected:")
-            lines += [f"  - {_rejected(row)}" for row in item["rejected_edits"]]
-        for row in item.get("unmatched_edits", ()):
-            lines.append(f"- not applied ({row['status']}): anchor «{cut(row['target'], 120)}»; {row.get('note', '')}")
-        lines += [f"- reminder not kept: {cut(note, 160)}" for note in item.get("rejected_notes", ())]
+            lines += [f"  - {_rejected(row)}" for row in _rows(item, "rejected_edits")]
+        for row in _rows(item, "unmatched_edits"):
+            lines.append(
+                f"- not applied ({row['status']}): anchor «{_short(row, 'target', 120)}»; {row.get('note', '')}"
+            )
+        lines += [f"- reminder not kept: {cut(as_text(note), 160)}" for note in as_array(item.get("rejected_notes"))]
         blocks.append("\n".join(lines))
         if sum(map(len, blocks)) > limit:
             blocks[-1] = cut(blocks[-1], max(120, limit - sum(map(len, blocks[:-1]))))

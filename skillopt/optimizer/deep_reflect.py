@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
@@ -25,7 +26,7 @@ PROBE_TOKENS = 1_024
 PROBE_ATTEMPTS = 3
 MOST_WORDS = 200
 """A read-out longer than this changes how the task is solved instead of looking at it."""
-PROBE_REPLY: Mapping[str, Any] = {
+PROBE_REPLY: JsonObject = {
     "type": "object",
     "properties": {"reasoning": {"type": "string"}, "probe_instruction": {"type": "string"}},
     "required": ["reasoning", "probe_instruction"],
@@ -40,7 +41,7 @@ class Probe:
     instruction: str
     reasoning: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The reply as it is kept in `probe.json`."""
         return {"reasoning": self.reasoning, "probe_instruction": self.instruction}
 
@@ -84,11 +85,11 @@ async def design(
     return await ask_optional(ctx, request, read_probe)
 
 
-def read_probe(raw: Any) -> Probe:
+def read_probe(raw: object) -> Probe:
     """`{reasoning, probe_instruction}`; what a target with tools would need besides is ignored. Raises `ReplyError`."""
     if not isinstance(raw, Mapping):
         raise ReplyError(f"the reply must be one JSON object, got {type(raw).__name__}")
-    reply = cast("Mapping[str, Any]", raw)
+    reply = cast("JsonObject", raw)
     instruction, reasoning = reply.get("probe_instruction"), reply.get("reasoning")
     if not isinstance(instruction, str) or not instruction.strip():
         raise ReplyError('"probe_instruction" must be a short text')

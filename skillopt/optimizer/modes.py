@@ -14,6 +14,7 @@ from typing import Any
 from skillopt.core.change import Change, Document, Documents, Payload, Suggestion, Suggestions
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.errors import ConfigError
+from skillopt.core.json_types import JsonObject
 from skillopt.optimizer.schemas.edits import (
     FAILURE_REPLY,
     MERGE_REPLY,
@@ -45,21 +46,21 @@ class UpdateMode:
     suffix: str
     """Of the prompts' names: `analyst_error<suffix>_system`, `merge<suffix>_system`, `ranking<suffix>_system`."""
     empty: Change
-    payload: Mapping[str, Any] | None
+    payload: JsonObject | None
     """Schema of an analyst's items; None leaves the analyst schemas as they are."""
-    merge_schema: Mapping[str, Any]
+    merge_schema: JsonObject
     read: ReadPayload
     describe: Callable[[Any], str]
     """One line of an item, for lists in prompts."""
     budgeted: bool = True
     """Whether an edit budget applies: whole documents have none."""
 
-    def analyst_schema(self, kind: str) -> Mapping[str, Any]:
+    def analyst_schema(self, kind: str) -> JsonObject:
         """What a failure or success analyst must return."""
         schema = FAILURE_REPLY if kind == "failure" else SUCCESS_REPLY
         return schema if self.payload is None else with_payload(schema, self.payload)
 
-    def read_analyst(self, raw: Any, *, source_type: str, group_size: int) -> AnalystReply:
+    def read_analyst(self, raw: object, *, source_type: str, group_size: int) -> AnalystReply:
         """Read an analyst's reply. Raises `ReplyError`."""
         return read_analyst(raw, source_type=source_type, group_size=group_size, key=self.key, payload=self.read)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import jinja2
 
@@ -51,7 +50,7 @@ class PromptBook:
         )
         self._jinja.filters["fenced"] = fenced  # pyright: ignore[reportUnknownMemberType]
 
-    def render(self, name: str, **values: Any) -> str:
+    def render(self, name: str, **values: object) -> str:
         """Render `prompts/<name>.md`; an analyst's instructions get the environment's supplement."""
         prompt = _SUPPLEMENTED.get(name)
         supplement = (self._supplement(prompt) or "").strip() if prompt else ""

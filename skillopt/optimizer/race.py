@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.change import Change, Rewrite
 from skillopt.core.edit import EditReport
 from skillopt.core.item import Item
+from skillopt.core.json_types import JsonValue
 from skillopt.core.leakage import VetoedEdit
 from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
@@ -57,7 +57,7 @@ class Runner:
     won: tuple[str, ...]
     lost: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """A row of `race.json`."""
         return {
             "proposal": self.proposal.name,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from skillopt.core.aio import gather_all
 from skillopt.core.change import Change, with_items
 from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
@@ -59,9 +60,9 @@ class Group:
         """`minibatch_fail_000.json` and so on."""
         return f"minibatch_{'fail' if self.kind == 'failure' else 'succ'}_{self.number:03d}.json"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The published file of a minibatch."""
-        body: dict[str, Any] = {"batch_size": len(self.item_ids), "item_ids": list(self.item_ids)}
+        body: dict[str, JsonValue] = {"batch_size": len(self.item_ids), "item_ids": list(self.item_ids)}
         if self.reply is None:
             return {**body, "dropped": self.lost}
         if self.kind == "failure":
@@ -228,7 +229,7 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
             schema = with_notes(schema, kind, notes=kind in ctx.reminders)
         system, user = _full_prompts(kind, shown, env, ctx)
 
-    def read(raw: Any) -> AnalystReply:
+    def read(raw: object) -> AnalystReply:
         if compact:
             return read_compact(raw, source_type=kind, group_size=size, budget=budget)
         reply = _read(raw, kind, size, ctx)
@@ -246,10 +247,10 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
     return asked.value, asked.dropped
 
 
-def _read(raw: Any, kind: str, size: int, ctx: StageContext) -> AnalystReply:
+def _read(raw: object, kind: str, size: int, ctx: StageContext) -> AnalystReply:
     """A reply of the full profile, with what skill-aware reflection adds to it."""
 
-    def plain(raw: Any) -> AnalystReply:
+    def plain(raw: object) -> AnalystReply:
         return ctx.mode.read_analyst(raw, source_type=kind, group_size=size)
 
     if not ctx.aware:

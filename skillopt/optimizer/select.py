@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from skillopt.core.change import Change, with_items
+from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
@@ -20,7 +20,7 @@ class Selection:
     indices: tuple[int, ...]
     fallback: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """`ranked_edits.json`."""
         return {
             **self.change.to_json(),

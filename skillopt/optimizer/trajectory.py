@@ -7,10 +7,10 @@ fenced as data.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.prompting import fenced
 
@@ -31,7 +31,7 @@ def cut(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {len(text) - head - tail} characters cut …]\n{text[len(text) - tail :] if tail else ''}"
 
 
-def _line(entry: Mapping[str, Any]) -> str:
+def _line(entry: JsonObject) -> str:
     if entry.get("type") == "tool_call":
         return f"ACTION: {entry.get('cmd', '')}\nOBSERVATION: {entry.get('obs', '')}"
     if "action" in entry:

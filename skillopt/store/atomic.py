@@ -17,7 +17,6 @@ import re
 import secrets
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 from skillopt.core.errors import RunDirError
 
@@ -52,7 +51,7 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> bool:
     return write_bytes(path, text.encode("utf-8", "surrogatepass"), durable=durable)
 
 
-def write_json(path: Path, value: Any, *, durable: bool = True) -> bool:
+def write_json(path: Path, value: object, *, durable: bool = True) -> bool:
     """Put `value` at `path`: two-space indent, keys in the order given, UTF-8, newline at the end.
 
     Raises `ValueError` for NaN and infinities, `TypeError` for what JSON cannot hold.

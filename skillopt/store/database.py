@@ -63,7 +63,7 @@ class LedgerRow:
     """Answers taken from the shared journal: no call of this run."""
 
 
-def encode(value: Any) -> tuple[bytes, int]:
+def encode(value: object) -> tuple[bytes, int]:
     """JSON bytes of `value` and their encoding: 0 plain, 1 zlib. Raises `ValueError` or `TypeError` for non-JSON."""
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
         "utf-8", "surrogatepass"
@@ -158,7 +158,7 @@ class Database:
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
-    def set_meta(self, name: str, value: Any) -> None:
+    def set_meta(self, name: str, value: object) -> None:
         """Commit a value of `meta`, replacing an older one."""
         text = json.dumps(value, allow_nan=False)
         with typed_errors(self.path):

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.skill import MARKERS, Skill
 
 Severity = Literal["error", "warning"]
@@ -35,7 +36,7 @@ class Finding:
         """As the reason of a veto."""
         return f"would make an error ({self.rule}): {self.message}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """For `--json` and for reports of vetoed edits. The subject is left out: it may be a secret."""
         return {
             "rule": self.rule,
@@ -50,7 +51,7 @@ class Finding:
 class Header:
     """A YAML header as a strict parser read it: its values and their lines, or the parser's complaint."""
 
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    values: JsonObject = field(default_factory=dict[str, JsonValue])
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     problem: str = ""
     problem_line: int = 1

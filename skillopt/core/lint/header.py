@@ -185,7 +185,7 @@ def _other_keys(header: Header) -> Iterator[Finding]:
             )
 
 
-def _flat(value: Any) -> bool:
+def _flat(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
     return all(isinstance(k, str) and isinstance(v, str) for k, v in cast("Mapping[Any, Any]", value).items())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from skillopt.core.aio import gather_all
 from skillopt.core.item import Item, safe_name
+from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -122,7 +123,7 @@ def write_comparison(run_dir: RunDir, folder: str, done: Comparison, context: Ru
             write_rollout_dir(place / "topup" / safe_name(rollout.item.id), [rollout])
         write_rollout_dir(place, sample)
 
-    def rows(pairs: Sequence[Pair]) -> list[dict[str, object]]:
+    def rows(pairs: Sequence[Pair]) -> list[dict[str, JsonValue]]:
         return [p.to_json(context.env.task_text(p.item)) for p in pairs]
 
     run_dir.write(f"{folder}/comparison_pairs.json", rows(done.pairs))

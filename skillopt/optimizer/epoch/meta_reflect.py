@@ -6,12 +6,12 @@ suggestions that a rewrite works in); the summary is read by the next meta refle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from skillopt.core.change import Change, with_items
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, as_array, as_number, as_object, as_text
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.modes import PATCH, REWRITE, UpdateMode
@@ -41,7 +41,7 @@ def mode_of(ctx: StageContext) -> UpdateMode:
 
 
 async def ask_directions(
-    skill: Skill, steps: Sequence[Mapping[str, Any]], summary: str, budget: int, ctx: StageContext
+    skill: Skill, steps: Sequence[JsonObject], summary: str, budget: int, ctx: StageContext
 ) -> tuple[MetaReply | None, str]:
     """Summary and change, or None and why there is none. `summary` is the earlier one. Raises `StopRun`."""
     mode = mode_of(ctx)
@@ -63,7 +63,7 @@ async def ask_directions(
     return await ask_optional(ctx, request, lambda raw: read_meta(raw, mode, budget))
 
 
-def read_meta(raw: Any, mode: UpdateMode, budget: int) -> MetaReply:
+def read_meta(raw: object, mode: UpdateMode, budget: int) -> MetaReply:
     """A reply `{meta_summary, patch}`, cut to the budget and to the summary's length. Raises `ReplyError`."""
     reply = reply_object(raw)
     if "patch" not in reply:
@@ -74,13 +74,16 @@ def read_meta(raw: Any, mode: UpdateMode, budget: int) -> MetaReply:
     return MetaReply(summary, with_items(change, change.items[:budget]))
 
 
-def render_steps(steps: Sequence[Mapping[str, Any]], *, limit: int) -> str:
+def render_steps(steps: Sequence[JsonObject], *, limit: int) -> str:
     """One block a step, of at most about `limit` characters in all."""
     blocks: list[str] = []
     for step in steps:
-        lines = [f"Step {step['step']}: {step['action']}{step['score']}; best so far {_score(step['best_score'])}"]
-        lines += [f"- {cut(item, ITEM_CHARS)}" for item in step["items"]] or ["- (skipped)"]
-        lines += [f"- failures ({p['count']}x): {cut(p['pattern'], ITEM_CHARS)}" for p in step["patterns"]]
+        lines = [
+            f"Step {step['step']}: {step['action']}{step['score']}; best so far {_score(as_number(step['best_score']))}"
+        ]
+        lines += [f"- {cut(as_text(item), ITEM_CHARS)}" for item in as_array(step["items"])] or ["- (skipped)"]
+        for row in map(as_object, as_array(step["patterns"])):
+            lines.append(f"- failures ({row['count']}x): {cut(as_text(row['pattern']), ITEM_CHARS)}")
         blocks.append("\n".join(lines))
     return cut("\n".join(blocks), limit)
 

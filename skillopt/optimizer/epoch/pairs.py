@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from skillopt.core.item import Item
+from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Scored
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.prompting import fenced
@@ -56,7 +57,7 @@ class Pair:
         }
         return names[self.passed]
 
-    def to_json(self, task: str) -> dict[str, Any]:
+    def to_json(self, task: str) -> dict[str, JsonValue]:
         """A row of `comparison_pairs.json`; the trajectories stand in the rollout directories."""
         return {
             "id": self.item.id,
@@ -67,7 +68,7 @@ class Pair:
         }
 
 
-def _side(rollout: Rollout) -> dict[str, Any]:
+def _side(rollout: Rollout) -> dict[str, JsonValue]:
     scored = rollout.scored
     if scored is None:
         raise ValueError(f"a side of the pair of {rollout.item.id!r} was not measured")

@@ -13,12 +13,13 @@ from typing import Any, Protocol, cast
 from skillopt.core.change import Change, with_items
 from skillopt.core.edit import OPS, Edit, Patch
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, JsonValue
 
 _TEXT = {"type": "string"}
 _NULLABLE = {"type": ["string", "null"]}
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _object(properties: JsonObject) -> dict[str, JsonValue]:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -71,7 +72,7 @@ RANKING_REPLY = _object({"reasoning": _TEXT, "selected_indices": {"type": "array
 class ReadPayload(Protocol):
     """Reads the items of one reply. Raises `ReplyError`."""
 
-    def __call__(self, raw: Any, *, source_type: str, support: int) -> Change: ...
+    def __call__(self, raw: object, *, source_type: str, support: int) -> Change: ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class AnalystReply:
     """A readable analyst reply: the patch (in the rewriting modes another change) and what the analyst saw."""
 
     patch: Change
-    summary: tuple[Mapping[str, Any], ...] = ()
+    summary: tuple[JsonObject, ...] = ()
     patterns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Reminders for the skill's appendix (`optimizer.appendix`)."""
@@ -87,23 +88,23 @@ class AnalystReply:
     """One for each item of a success analyst, DISCOVERY or OPTIMIZATION; recorded, never acted on."""
 
 
-def _mapping(raw: Any) -> Mapping[str, Any]:
+def _mapping(raw: object) -> JsonObject:
     if not isinstance(raw, Mapping):
         raise ReplyError(f"the reply must be one JSON object, got {type(raw).__name__}")
     return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
 
 
-def _list(raw: Any) -> list[Any]:
-    return cast("list[Any]", raw) if isinstance(raw, list) else []
+def _list(raw: object) -> list[JsonValue]:
+    return cast("list[JsonValue]", raw) if isinstance(raw, list) else []
 
 
-def _edits(raw: Any, *, source_type: str, support: int) -> tuple[Edit, ...]:
+def _edits(raw: object, *, source_type: str, support: int) -> tuple[Edit, ...]:
     if not isinstance(raw, Sequence) or isinstance(raw, (str, bytes)):
         raise ReplyError('"edits" must be an array of edit objects')
     return tuple(Edit.from_json(e, source_type=source_type, support_count=support) for e in cast("Sequence[Any]", raw))
 
 
-def read_patch(raw: Any, *, source_type: str, support: int) -> Patch:
+def read_patch(raw: object, *, source_type: str, support: int) -> Patch:
     """The object with `edits`, or the bare list of them. Raises `ReplyError` when there is no such list."""
     if isinstance(raw, list):
         return Patch(_edits(cast("Any", raw), source_type=source_type, support=support))
@@ -114,7 +115,7 @@ def read_patch(raw: Any, *, source_type: str, support: int) -> Patch:
 
 
 def read_analyst(
-    raw: Any, *, source_type: str, group_size: int, key: str = "edits", payload: ReadPayload = read_patch
+    raw: object, *, source_type: str, group_size: int, key: str = "edits", payload: ReadPayload = read_patch
 ) -> AnalystReply:
     """A reply in the shape of pipeline §5; a bare array is the list of items. `support_count` is the true group size.
 
@@ -140,7 +141,7 @@ def _from(change: Change, source_type: str) -> Change:
     return with_items(change, [replace(item, source_type=source_type) for item in change.items])
 
 
-def read_compact(raw: Any, *, source_type: str, group_size: int, budget: int) -> AnalystReply:
+def read_compact(raw: object, *, source_type: str, group_size: int, budget: int) -> AnalystReply:
     """A reply of the compact profile, `{cause, rules[]}`: its rules become one appended list.
 
     Raises `ReplyError` when no rule is left.
@@ -150,7 +151,7 @@ def read_compact(raw: Any, *, source_type: str, group_size: int, budget: int) ->
     if not isinstance(rules, list):
         raise ReplyError('"rules" must be an array of short texts')
     lines = list(
-        dict.fromkeys(" ".join(r.split()).lstrip("-*• ") for r in cast("list[Any]", rules) if isinstance(r, str))
+        dict.fromkeys(" ".join(r.split()).lstrip("-*• ") for r in cast("list[JsonValue]", rules) if isinstance(r, str))
     )
     lines = [line for line in lines if line][:budget]
     if not lines:
@@ -163,7 +164,7 @@ def read_compact(raw: Any, *, source_type: str, group_size: int, budget: int) ->
     return AnalystReply(Patch(edits, str(cause or "")), (summary,))
 
 
-def read_ranking(raw: Any, *, count: int, budget: int) -> tuple[int, ...]:
+def read_ranking(raw: object, *, count: int, budget: int) -> tuple[int, ...]:
     """Chosen indices: integers in range (numeric strings count), unique, in the returned order, at most `budget`.
 
     Raises `ReplyError` when the key is missing; an empty result is returned as it is and the caller falls back.
@@ -172,7 +173,7 @@ def read_ranking(raw: Any, *, count: int, budget: int) -> tuple[int, ...]:
     if not isinstance(chosen, list):
         raise ReplyError('the reply has no "selected_indices" array')
     indices: list[int] = []
-    for entry in cast("list[Any]", chosen):
+    for entry in cast("list[JsonValue]", chosen):
         if isinstance(entry, str) and entry.strip().isdecimal():
             entry = int(entry)
         if isinstance(entry, int) and not isinstance(entry, bool) and 0 <= entry < count and entry not in indices:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from skillopt.core.edit import OPS
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, JsonValue, as_object
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _object(properties: JsonObject) -> dict[str, JsonValue]:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -40,14 +41,14 @@ class Written:
     reasoning: str = ""
 
 
-def reply_object(raw: Any) -> dict[str, Any]:
+def reply_object(raw: object) -> dict[str, JsonValue]:
     """The reply as an object. Raises `ReplyError` for anything else."""
     if not isinstance(raw, Mapping):
         raise ReplyError(f"the reply must be one JSON object, got {type(raw).__name__}")
-    return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
+    return as_object(cast("object", raw))
 
 
-def text_field(reply: Mapping[str, Any], name: str) -> str:
+def text_field(reply: JsonObject, name: str) -> str:
     """A text of the reply, stripped; null reads as blank. Raises `ReplyError` when it is absent or no text."""
     if name not in reply:
         raise ReplyError(f'the reply has no "{name}"')
@@ -57,13 +58,13 @@ def text_field(reply: Mapping[str, Any], name: str) -> str:
     return (value or "").strip()
 
 
-def read_written(raw: Any, field: str) -> Written:
+def read_written(raw: object, field: str) -> Written:
     """A reply `{reasoning, <field>}`. Raises `ReplyError`."""
     reply = reply_object(raw)
     reasoning = reply.get("reasoning")
     return Written(text_field(reply, field), reasoning if isinstance(reasoning, str) else "")
 
 
-def with_patch(schema: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+def with_patch(schema: JsonObject, payload: JsonObject) -> dict[str, JsonValue]:
     """The schema with other items in its `patch`."""
-    return {**schema, "properties": {**schema["properties"], "patch": dict(payload)}}
+    return {**schema, "properties": {**as_object(schema["properties"]), "patch": dict(payload)}}

@@ -7,7 +7,7 @@ says in `meta` what was wrong with the others, and raises `ReplyError` when noth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from skillopt.core.change import (
     PRIORITIES,
@@ -20,6 +20,7 @@ from skillopt.core.change import (
     Suggestions,
 )
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _object(properties: JsonObject) -> dict[str, JsonValue]:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -36,7 +37,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _choice(values: Sequence[str]) -> dict[str, Any]:
+def _choice(values: Sequence[str]) -> dict[str, JsonValue]:
     return {"type": "string", "enum": list(values)}
 
 
@@ -51,7 +52,7 @@ _DOCUMENT = {"title": _TEXT, "change_summary": _TEXTS, "new_skill": _TEXT}
 _ORIGIN = {"support_count": {"type": "integer"}, "source_type": _choice(SOURCE_TYPES)}
 
 
-def _listed(key: str, item: Mapping[str, Any], **bounds: int) -> dict[str, Any]:
+def _listed(key: str, item: JsonObject, **bounds: int) -> dict[str, JsonValue]:
     return _object({"reasoning": _TEXT, key: {"type": "array", "items": _object(item), **bounds}})
 
 
@@ -62,18 +63,18 @@ MERGE_DOCUMENTS = _listed("skill_candidates", {**_DOCUMENT, **_ORIGIN}, minItems
 REWRITE_REPLY = _object({"reasoning": _TEXT, "change_summary": _TEXTS, "new_skill": _TEXT})
 
 
-def with_payload(schema: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+def with_payload(schema: JsonObject, payload: JsonObject) -> dict[str, JsonValue]:
     """An analyst's schema of the patch mode with another payload in the place of its patch."""
-    return _object({**schema["properties"], "patch": payload})
+    return _object({**as_object(schema["properties"]), "patch": payload})
 
 
-def read_suggestions(raw: Any, *, source_type: str, support: int) -> Suggestions:
+def read_suggestions(raw: object, *, source_type: str, support: int) -> Suggestions:
     """The object with `revise_suggestions`. `source_type` and `support` hold where an item says nothing usable.
 
     Raises `ReplyError` when the list is missing or nothing in it can be read.
     """
 
-    def one(item: Mapping[str, Any]) -> Suggestion:
+    def one(item: JsonObject) -> Suggestion:
         kind = "_".join(_text(item, "type").lower().replace("-", " ").split())
         if kind not in SUGGESTION_TYPES:
             raise ReplyError(f'"type" must be one of {", ".join(SUGGESTION_TYPES)}')
@@ -95,13 +96,13 @@ def read_suggestions(raw: Any, *, source_type: str, support: int) -> Suggestions
     return Suggestions(items, reasoning, meta)
 
 
-def read_documents(raw: Any, *, source_type: str, support: int) -> Documents:
+def read_documents(raw: object, *, source_type: str, support: int) -> Documents:
     """The object with `skill_candidates`: the first document with text, because exactly one is asked for.
 
     Raises `ReplyError` when the list is missing or no document in it has text.
     """
 
-    def one(item: Mapping[str, Any]) -> Document:
+    def one(item: JsonObject) -> Document:
         if not _text(item, "new_skill"):
             raise ReplyError('"new_skill" must be the whole document as text')
         return Document(
@@ -116,7 +117,7 @@ def read_documents(raw: Any, *, source_type: str, support: int) -> Documents:
     return Documents(items[:1], reasoning, meta)
 
 
-def read_rewrite(raw: Any) -> Rewrite:
+def read_rewrite(raw: object) -> Rewrite:
     """`{reasoning, change_summary[], new_skill}`. Raises `ReplyError` without a document."""
     reply = _mapping(raw)
     if not _text(reply, "new_skill"):
@@ -124,15 +125,14 @@ def read_rewrite(raw: Any) -> Rewrite:
     return Rewrite(str(reply["new_skill"]), _texts(reply.get("change_summary")), _text(reply, "reasoning"))
 
 
-def _read(raw: Any, key: str, one: Callable[[Mapping[str, Any]], T]) -> tuple[tuple[T, ...], str, dict[str, Any]]:
+def _read(raw: object, key: str, one: Callable[[JsonObject], T]) -> tuple[tuple[T, ...], str, dict[str, JsonValue]]:
     """(items, reasoning, meta with what was invalid)."""
-    reply = {key: cast("Any", raw)} if isinstance(raw, list) else _mapping(raw)
-    entries: Any = reply.get(key)
-    if not isinstance(entries, list):
+    reply = {key: as_array(cast("object", raw))} if isinstance(raw, list) else _mapping(raw)
+    if not isinstance(reply.get(key), list):
         raise ReplyError(f'the reply has no "{key}" array')
     items: list[T] = []
     invalid: list[str] = []
-    for number, entry in enumerate(cast("list[Any]", entries), start=1):
+    for number, entry in enumerate(as_array(reply[key]), start=1):
         try:
             items.append(one(_mapping(entry)))
         except ReplyError as error:
@@ -142,31 +142,34 @@ def _read(raw: Any, key: str, one: Callable[[Mapping[str, Any]], T]) -> tuple[tu
     return tuple(items), _text(reply, "reasoning"), {"invalid": invalid} if invalid else {}
 
 
-def _mapping(raw: Any) -> Mapping[str, Any]:
+def _mapping(raw: object) -> JsonObject:
     if not isinstance(raw, Mapping):
         raise ReplyError(f"a JSON object is expected, got {type(raw).__name__}")
-    return {str(k): v for k, v in cast("Mapping[Any, Any]", raw).items()}
+    return as_object(cast("object", raw))
 
 
-def _text(item: Mapping[str, Any], key: str) -> str:
+def _text(item: JsonObject, key: str) -> str:
     """The text under a key, stripped; blank for another type and for half a surrogate pair, which no file can hold."""
-    value = item.get(key)
+    return _clean(item.get(key))
+
+
+def _clean(value: object) -> str:
     if not isinstance(value, str) or any("\ud800" <= char <= "\udfff" for char in value):
         return ""
     return value.strip()
 
 
-def _texts(raw: Any) -> tuple[str, ...]:
+def _texts(raw: object) -> tuple[str, ...]:
     """A list of texts, or one text; anything else in it is left out."""
-    entries: list[Any] = cast("list[Any]", raw) if isinstance(raw, list) else [raw]
-    return tuple(text for entry in entries if (text := _text({"": entry}, "")))
+    entries: list[object] = list(as_array(cast("object", raw))) if isinstance(raw, list) else [raw]
+    return tuple(text for entry in entries if (text := _clean(entry)))
 
 
-def _count(item: Mapping[str, Any], default: int) -> int:
+def _count(item: JsonObject, default: int) -> int:
     value = item.get("support_count")
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
 
 
-def _source(item: Mapping[str, Any], default: str) -> str:
+def _source(item: JsonObject, default: str) -> str:
     value = item.get("source_type")
     return value if isinstance(value, str) and value in SOURCE_TYPES else default
