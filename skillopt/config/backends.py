@@ -32,6 +32,9 @@ _CHATS = (
 AVAILABLE = (*_CHATS, *AGENTS)
 """Backends of our own that a role may name in this version."""
 
+HELD = "python"
+"""A model that a Python program holds: `skillopt.optimize(target=<object>)` writes it, nobody else can use it."""
+
 ALIASES = {
     # The same backend: an Azure endpoint, not a name, makes it speak to Azure.
     "azure": "openai_chat",
@@ -84,7 +87,7 @@ def canonical(name: Any, *, key: str, where: str) -> str:
     text = str(name).strip()
     low = text.lower()
     resolved = ALIASES.get(low, low)
-    if resolved in AVAILABLE:
+    if resolved in (*AVAILABLE, HELD):
         return resolved
     plugins = plugin_names()
     if text in plugins:

@@ -59,6 +59,10 @@ class PatienceOver(StopRun):
     """The configured number of steps in a row brought no accepted candidate: an end that was asked for."""
 
 
+class Interrupted(StopRun):
+    """Whoever started the run wants it to end in order."""
+
+
 class CircuitOpen(StopRun):
     """Many identical failures in a row: the provider is down or misconfigured. Holds the provider's own words."""
 

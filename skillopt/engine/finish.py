@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.core.aio import gather_all
-from skillopt.core.errors import BudgetExceeded, PatienceOver, StopRun
+from skillopt.core.errors import BudgetExceeded, Interrupted, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count_gate, settle
@@ -38,7 +38,7 @@ ENDINGS = ("final_selection_eval", "test_eval_baseline", "test_eval", "test_eval
 @dataclass(frozen=True)
 class RunResult:
     """What a run comes to. `stopped` says why it ended early, None when it did not; `stopped_by` is then `patience`,
-    `budget` (both were asked for) or `fault`."""
+    `budget` (both were asked for), `interrupt` or `fault`."""
 
     summary: Mapping[str, Any]
     best_skill_path: Path
@@ -50,7 +50,8 @@ def kind_of(stop: StopRun | None) -> str | None:
     """Who stopped a run."""
     if stop is None:
         return None
-    return "patience" if isinstance(stop, PatienceOver) else "budget" if isinstance(stop, BudgetExceeded) else "fault"
+    kinds = ((PatienceOver, "patience"), (BudgetExceeded, "budget"), (Interrupted, "interrupt"))
+    return next((word for kind, word in kinds if isinstance(stop, kind)), "fault")
 
 
 async def finish(

@@ -14,6 +14,7 @@ from skillopt.agents.base import Sampling as Sampling
 from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
+from skillopt.core.rollout import Rollout
 from skillopt.model.types import Message
 
 
@@ -82,6 +83,16 @@ class Env(Protocol):
 
 
 @runtime_checkable
+class ScoresRollouts(Protocol):
+    """An environment whose scorer wants to see how an answer came about, or that takes its time: it is asked instead of
+    `score`."""
+
+    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
+        """Score the final text of an attempt whose outcome is still pending."""
+        ...
+
+
+@runtime_checkable
 class Referenced(Protocol):
     """An environment that knows how some of its items are solved."""
 
@@ -93,6 +104,13 @@ class Referenced(Protocol):
 def hidden_reference(env: Env, item: Item) -> str:
     """What the environment knows of an item's solution besides the gold value; blank for most environments."""
     return (env.hidden_reference(item) or "").strip() if isinstance(env, Referenced) else ""
+
+
+async def score_rollout(env: Env, rollout: Rollout, text: str) -> Scored:
+    """Have an environment score, whichever way it does."""
+    if isinstance(env, ScoresRollouts):
+        return await env.score_rollout(rollout, text)
+    return env.score(rollout.item, text)
 
 
 def takes_readout(env: Env) -> bool:

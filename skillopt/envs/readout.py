@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
-from skillopt.envs.base import Env, Sampling, Splits, Turn, hidden_reference
+from skillopt.core.rollout import Rollout
+from skillopt.envs.base import Env, Sampling, Splits, Turn, hidden_reference, score_rollout
 from skillopt.model.types import Message
 
 HEADING = "Training Readout"
@@ -61,6 +62,9 @@ class WithReadout:
 
     def score(self, item: Item, text: str) -> Scored:
         return self.inner.score(item, text)
+
+    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
+        return await score_rollout(self.inner, rollout, text)
 
     def task_text(self, item: Item) -> str:
         return self.inner.task_text(item)

@@ -8,19 +8,18 @@ The target reads the skill without its empty regions, so that a placeholder chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from skillopt.agents.base import Agent, Task
 from skillopt.agents.chat import ChatAgent
 from skillopt.core.errors import DataError, SkillOptError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Missing, Outcome, Scored, checked
+from skillopt.core.outcome import Missing, Pending, Scored, checked
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.envs.base import Env
+from skillopt.envs.base import Env, score_rollout
+from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.model.types import ChatModel
 
 
@@ -47,27 +46,22 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
         priority=call.priority,
     )
     attempt = await agent.attempt(task)
-    outcome: Outcome
-    if attempt.lost:
-        outcome = Missing(attempt.lost)
-    elif attempt.cut:
-        outcome = Scored(0.0, 0.0, fail_reason=attempt.cut)
-    else:
-        outcome = _score(env, item, attempt.text)
-    trajectory: tuple[Mapping[str, Any], ...] = attempt.trajectory
-    if isinstance(outcome, Scored):
-        trajectory = (*trajectory, {"role": "system", "content": evaluation(outcome, env.golds(item))})
-    return Rollout(
+    rollout = Rollout(
         item=item,
         skill_hash=skill.hash,
-        outcome=outcome,
+        outcome=Pending(),
         repeat=call.repeat,
-        trajectory=trajectory,
+        trajectory=attempt.trajectory,
         tokens=attempt.tokens,
         system_prompt=attempt.system_prompt,
         user_prompt=attempt.user_prompt,
         agent=attempt.notes,
     )
+    if attempt.lost:
+        return replace(rollout, outcome=Missing(attempt.lost))
+    scored = Scored(0.0, 0.0, fail_reason=attempt.cut) if attempt.cut else await _score(env, rollout, attempt.text)
+    block = {"role": "system", "content": evaluation(scored, env.golds(item))}
+    return replace(rollout, outcome=scored, trajectory=(*rollout.trajectory, block))
 
 
 def evaluation(scored: Scored, golds: tuple[str, ...]) -> str:
@@ -75,18 +69,21 @@ def evaluation(scored: Scored, golds: tuple[str, ...]) -> str:
     lines = [f"Evaluation: hard {scored.hard:g}, soft {round(scored.soft, 4):g}"]
     if scored.fail_reason:
         lines.append(f"Reason: {scored.fail_reason}")
+    if scored.detail.get(FEEDBACK):
+        lines.append(f"Feedback: {scored.detail[FEEDBACK]}")
     lines += [f"Predicted: {scored.predicted}", f"Gold: {' | '.join(golds)}"]
     return "\n".join(lines)
 
 
-def _score(env: Env, item: Item, text: str) -> Scored:
+async def _score(env: Env, rollout: Rollout, text: str) -> Scored:
     """Score, with the boundary check. A crash of the scorer is a fault of the set-up, never a zero."""
     try:
-        return checked(item.id, env.score(item, text))
+        return checked(rollout.item.id, await score_rollout(env, rollout, text))
     except SkillOptError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        said = f": {error}" if str(error) else ""
         raise DataError(
-            f"item {item.id!r}: the scorer of {env.name!r} raised {type(error).__name__}: {error}",
+            f"item {rollout.item.id!r}: the scorer of {env.name!r} raised {type(error).__name__}{said}",
             hint="correct the scorer; a crash is not a score",
         ) from error

@@ -65,6 +65,8 @@ def render(rollout: Rollout, ordinal: int, task: Task, *, limit: int) -> str:
         header.append(f"score: hard {outcome.hard:g}, soft {outcome.soft:.3g}")
         if outcome.fail_reason:
             header.append(f"failure reason: {cut(outcome.fail_reason, 600)}")
+        if feedback := outcome.detail.get("feedback"):
+            header.append(f"feedback: {cut(str(feedback), 600)}")
     header.append(f"turns: {sum(e.get('type') == 'message' for e in rollout.trajectory)}")
     share = max(200, limit // (3 if task.reference else 2))
     blocks = [fenced(cut(task.text, share), "task")]

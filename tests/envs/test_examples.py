@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from skillopt.core.item import SPLITS
+from skillopt.core.outcome import Pending
+from skillopt.core.rollout import Rollout
+from skillopt.envs.base import score_rollout
 from skillopt.envs.registry import create_env
 from skillopt.envs.searchqa.rollout import score
 
@@ -30,7 +33,7 @@ def test_searchqa_example() -> None:
                 assert score(item, f"<answer>{gold}</answer>").hard == 1.0
 
 
-def test_own_tasks_example() -> None:
+async def test_own_tasks_example() -> None:
     raw: dict[str, Any] = yaml.safe_load((ROOT / "examples/own_tasks/config.yaml").read_text(encoding="utf-8"))["env"]
     common = {k: v for k, v in raw.items() if k in Config.__dataclass_fields__}
     common["data_path"] = str(ROOT / common["data_path"])
@@ -43,8 +46,10 @@ def test_own_tasks_example() -> None:
         splits = env.load()
         assert [len(splits.named(s)) for s in SPLITS] == [8, 10, 12]
         item = splits.test[0]
-        assert env.score(item, f"The queue is\n{item.data['answer']}").hard == 1.0
-        assert env.score(item, "none of them").hard == 0.0
+        attempt = Rollout(item, "", Pending())
+        right = f"The queue is\n{item.data['answer']}"
+        assert (await score_rollout(env, attempt, right)).hard == 1.0
+        assert (await score_rollout(env, attempt, "none of them")).hard == 0.0
         assert env.messages(item, "")[1].content == f"Message: {item.data['text']}\nQueue:"
 
 

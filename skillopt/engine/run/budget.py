@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skillopt.core.errors import BudgetExceeded, ConfigError
@@ -63,6 +64,8 @@ class Budget:
     used: Spend = field(default_factory=Spend)
     earlier_s: float = 0.0
     emit: Emit = silent
+    check: Callable[[], None] | None = None
+    """Asked before each call; raises `StopRun` where the run is to end."""
     reserved: Spend = field(default_factory=Spend)
     held: Spend = field(default_factory=Spend)
     _started: float = field(default_factory=time.monotonic)
@@ -86,6 +89,8 @@ class Budget:
             )
         amount = Spend(1, prompt_tokens + completion_tokens, usd or 0.0)
         while True:
+            if self.check is not None:
+                self.check()
             self._check_time(role)
             breach = self._breach(amount)
             if breach is None:

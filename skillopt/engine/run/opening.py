@@ -29,6 +29,7 @@ from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext, reminders
 from skillopt.engine.run.events import Events, event_log
+from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.timings import Timings
@@ -74,12 +75,14 @@ class HoldsSecrets(Protocol):
 PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
-def load_env(config: Config, out_root: Path | None = None) -> tuple[Env, Splits]:
+def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHING) -> tuple[Env, Splits]:
     """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing.
 
     A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
     `out_root` (a plan, a dry run) nothing is written.
     """
+    if given.env is not None:
+        return given.env, given.env.load()
     settings = config.env
     if out_root is not None and not settings.split_output_dir:
         settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
@@ -168,13 +171,15 @@ async def open_run_context(
     replay: bool = False,
     allow_config_change: bool = False,
     answers: Path | None = None,
+    given: Given = NOTHING,
 ) -> AsyncGenerator[RunContext]:
     """Open a run directory for training, or for an evaluation. Raises one-line errors before anything is spent.
 
-    `answers` is the journal of another run whose answers cost nothing here; it is only read.
+    `answers` is the journal of another run whose answers cost nothing here; it is only read. `given` are objects of the
+    calling program.
     """
     config = resolved.config
-    env, splits = load_env(config)
+    env, splits = load_env(config, given=given)
     initial = _checked_start(config, env, splits, emit, need)
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
@@ -183,7 +188,11 @@ async def open_run_context(
         stack.callback(lock.release)
         clean_stale(out_root, sole_writer=True)
         if config.env.split_mode == "ratio" and not config.env.split_output_dir:
-            env, splits = load_env(config, out_root)  # the directory is ours now: the generated split goes into it
+            env, splits = load_env(
+                config, out_root, given
+            )  # the directory is ours now: the generated split goes into it
+        if given.write_items is not None:
+            given.write_items()
         for warning in splits.manifest.get("warnings", ()):
             emit("notice", text=f"warning: {warning}")
         journal = _journal(config, run_dir, emit, answers=answers, replay=replay)
@@ -193,10 +202,10 @@ async def open_run_context(
         run_dir.logs.mkdir(exist_ok=True)
         emit.add(event_log(run_dir.logs / "events.jsonl"))
         timings = Timings(journal.get_meta("timings"))
-        budget = _budget(config, journal, timings, emit)
+        budget = _budget(config, journal, timings, emit, given)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
-        target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, replay=replay)
+        target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, given, replay=replay)
         refuse_target(config, target)
         _write_config(run_dir, config, splits)
         context = RunContext(
@@ -253,7 +262,7 @@ def check_fingerprint(
     journal.set_meta("fingerprint", now)
 
 
-def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) -> Budget:
+def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
     caps = config.budget
     used = Spend()
     for row in journal.ledger():
@@ -264,6 +273,7 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) ->
         used=used,
         earlier_s=float(timings.data["total_wall_time_s"]),
         emit=emit,
+        check=given.interrupt.check if given.interrupt is not None else None,
     )
 
 
@@ -275,6 +285,7 @@ def _models(
     prices: PriceTable,
     emit: Events,
     stack: AsyncExitStack,
+    given: Given,
     *,
     replay: bool,
 ) -> tuple[Client | ExecAgent, Client | ExecAgent, tuple[dict[str, Any], ...]]:
@@ -296,8 +307,10 @@ def _models(
             clients.append(agent)
             roles.append(targets.banner_row(chosen))
             continue
-        backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
-        stack.push_async_callback(backend.aclose)
+        backend = given.backend(role, settings.backend)
+        if backend is None:
+            backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
+            stack.push_async_callback(backend.aclose)
         own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
         emit.conceal(own)
         width = config.env.workers if role == "target" else config.gradient.analyst_workers

@@ -19,6 +19,7 @@ from skillopt.config import Config, fingerprint_fields
 from skillopt.core.errors import ConfigError, JournalError, RunDirError, SkillOptError
 from skillopt.core.hashing import digest
 from skillopt.core.skill import Skill
+from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import check_fingerprint, load_env
 from skillopt.engine.run.prepare import Work
 from skillopt.records.directory import JOURNAL
@@ -107,9 +108,9 @@ def selftest_place(config: Config) -> Path:
     return _new(f"selftest_{_plain(config.env.name)}_").claim()
 
 
-def evaluation_identity(config: Config, skill: Skill, splits: Sequence[str]) -> str:
+def evaluation_identity(config: Config, skill: Skill, splits: Sequence[str], given: Given = NOTHING) -> str:
     """What makes two evaluations the same one: settings that can change a score, items, skill, splits."""
-    env, loaded = load_env(config)
+    env, loaded = load_env(config, given=given)
     items = {name: digest([item.digest for item in loaded.named(name)]) for name in splits}
     return digest([fingerprint_fields(config)["fixed"], env.version, items, skill.hash])
 

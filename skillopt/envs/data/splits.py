@@ -49,13 +49,33 @@ def load_splits(config: EnvConfig, source: Source) -> Splits:
         placed, manifest = _from_ratio(config, source)
     else:
         raise ConfigError(f"env.split_mode={config.split_mode!r} is unknown", hint="use split_dir or ratio")
+    items = _checked(placed, source, manifest)
+    if config.split_mode == "ratio" and config.split_output_dir:
+        write_generated(Path(config.split_output_dir) / generated_name(config), items, manifest)
+    return _cut(config, items, manifest)
+
+
+def given_splits(
+    config: EnvConfig, source: Source, rows: Mapping[str, Sequence[Row]], manifest: Mapping[str, Any]
+) -> Splits:
+    """As `load_splits`, from rows by canonical split name that a program holds in its memory."""
+    placed: Placed = {split: [(source.to_item(row), row.where) for row in rows[split]] for split in SPLITS}
+    empty = " and ".join(split for split in SPLITS if not placed[split])
+    if empty:
+        raise DataError(f"there are no items for {empty}", hint="every split needs at least one item")
+    return _cut(config, _checked(placed, source, said := dict(manifest)), said)
+
+
+def _checked(placed: Placed, source: Source, manifest: dict[str, Any]) -> dict[str, tuple[Item, ...]]:
+    """The items by split; what is worth a warning goes into the manifest."""
     _check_unique(placed)
     warnings = [*_near_duplicates(placed, source.text), *_too_small(placed)]
     if warnings:
         manifest["warnings"] = warnings
-    items = {split: tuple(item for item, _ in placed[split]) for split in SPLITS}
-    if config.split_mode == "ratio" and config.split_output_dir:
-        write_generated(Path(config.split_output_dir) / generated_name(config), items, manifest)
+    return {split: tuple(item for item, _ in placed[split]) for split in SPLITS}
+
+
+def _cut(config: EnvConfig, items: Mapping[str, tuple[Item, ...]], manifest: Mapping[str, Any]) -> Splits:
     cut = {split: entries[: config.limit] if config.limit > 0 else entries for split, entries in items.items()}
     return Splits(cut["train"], cut["selection"], cut["test"], train_total=len(items["train"]), manifest=manifest)
 

@@ -8,7 +8,7 @@ All items are rendered and checked by the scorer at load, so a misspelt variable
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,16 @@ from typing import Any
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
+from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Scored
+from skillopt.core.rollout import Rollout
 from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
-from skillopt.envs.data.splits import load_splits
+from skillopt.envs.data.loading import Row
+from skillopt.envs.data.splits import Source, given_splits, load_splits
 from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
+from skillopt.envs.scorers.base import ScoresRollouts
 from skillopt.envs.scorers.function import Function
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
@@ -68,15 +72,22 @@ class JsonlEnv:
         return self._settings.pass_threshold
 
     def load(self) -> Splits:
+        return load_splits(self._config, self._source())
+
+    def load_given(self, rows: Mapping[str, Sequence[Row]], manifest: Mapping[str, JsonValue]) -> Splits:
+        """As `load`, from rows by split that a program holds in its memory."""
+        return given_splits(self._config, self._source(), rows, manifest)
+
+    def _source(self) -> Source:
         settings = self._settings
-        shape = source(
+        return source(
             id_field=settings.id_field,
             answer_field=settings.answer_field,
+            needs_answer=not isinstance(self._scorer, ScoresRollouts),
             task_type_field=settings.task_type_field,
             check=self._check,
             text=self.task_text,
         )
-        return load_splits(self._config, shape)
 
     def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
         return (self._system_message(skill_text), Message("user", self.task_text(item)))
@@ -90,6 +101,12 @@ class JsonlEnv:
     def score(self, item: Item, text: str) -> Scored:
         answer = extract_answer(text, self._settings.answer_format)
         return self._scorer.score(answer, item=item, gold=self._gold(item))
+
+    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
+        scorer = self._scorer
+        if not isinstance(scorer, ScoresRollouts):
+            return self.score(rollout.item, text)
+        return await scorer.score_rollout(extract_answer(text, self._settings.answer_format), rollout)
 
     def task_text(self, item: Item) -> str:
         shown = {name: value for name, value in item.data.items() if name not in self._withheld}

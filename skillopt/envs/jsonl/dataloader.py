@@ -15,15 +15,16 @@ def source(
     *,
     id_field: str,
     answer_field: str,
+    needs_answer: bool,
     task_type_field: str,
     check: Callable[[Item], None],
     text: Callable[[Item], str],
 ) -> Source:
-    """The shared loader's view of the file. `check` refuses an item that the scorer or the template cannot work
-    with."""
+    """The shared loader's view of the file. `needs_answer` is False where a function of one's own judges. `check`
+    refuses an item that the scorer or the template cannot work with."""
 
     def to_item(row: Row) -> Item:
-        if row.data.get(answer_field) is None:
+        if needs_answer and row.data.get(answer_field) is None:
             raise row.fault(
                 f"field {answer_field!r} is missing", hint=f"set env.answer_field; fields: {', '.join(row.data)}"
             )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
+from skillopt.core.rollout import Rollout
 
 _SHOWN = 200
 
@@ -72,3 +73,12 @@ def verdict(right: bool, answer: str, gold: Gold, *, soft: float | None = None, 
     hard = 1.0 if right else 0.0
     reason = "" if right else why or f"answered {shorten(answer)!r}, expected {gold.shown()!r}"
     return Scored(hard, hard if soft is None else soft, fail_reason=reason, predicted=answer)
+
+
+@runtime_checkable
+class ScoresRollouts(Protocol):
+    """A scorer that may look at how an answer came about, or take its time, or judge without a gold value."""
+
+    async def score_rollout(self, answer: str, rollout: Rollout) -> Scored:
+        """Judge the answer of an attempt whose outcome is still pending."""
+        ...

@@ -15,13 +15,14 @@ from skillopt.core.errors import ConfigError
 from skillopt.envs.scorers.base import Scorer
 from skillopt.envs.scorers.choice import MultipleChoice
 from skillopt.envs.scorers.function import Function
+from skillopt.envs.scorers.held import Held
 from skillopt.envs.scorers.json_fields import JsonFields
 from skillopt.envs.scorers.numeric import Numeric
 from skillopt.envs.scorers.text import Contains, Exact, Normalised, Regex
 
 _KINDS: dict[str, type[Scorer]] = {
     str(kind.model_fields["name"].default): kind
-    for kind in (Exact, Normalised, Contains, Numeric, Regex, MultipleChoice, JsonFields, Function)
+    for kind in (Exact, Normalised, Contains, Numeric, Regex, MultipleChoice, JsonFields, Function, Held)
 }
 _OWN = "your own: module:function"
 
@@ -56,12 +57,12 @@ def _known(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _available() -> str:
-    return f"{', '.join(name for name in _KINDS if name != 'callable')}; {_OWN}"
+    return f"{', '.join(name for name in _KINDS if name not in ('callable', 'python'))}; {_OWN}"
 
 
 ScorerSpec = Annotated[
     Annotated[
-        Exact | Normalised | Contains | Numeric | Regex | MultipleChoice | JsonFields | Function,
+        Exact | Normalised | Contains | Numeric | Regex | MultipleChoice | JsonFields | Function | Held,
         Field(discriminator="name"),
     ],
     BeforeValidator(_named),

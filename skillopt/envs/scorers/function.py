@@ -1,9 +1,8 @@
 """A scorer of your own: `module:function`, found in the project directory first, then beside the items, then among
 installed modules.
 
-Signature `(answer: str, item: dict) -> float | bool | {"hard": …, "soft": …, "fail_reason": …}`. Its result is
-checked at the boundary; an exception inside it stops the run with the item's id, because a crash of the scorer is not
-a wrong answer.
+How it is called and what it may return stands in `calling`: `(answer, item)` mostly. Its result is checked at the
+boundary; an exception inside it stops the run with the item's id, because a crash of the scorer is not a wrong answer.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import text_digest
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored, checked
+from skillopt.core.outcome import Scored
+from skillopt.core.rollout import Rollout
 from skillopt.envs.scorers.base import Gold, Scorer
-
-_KEYS = {"hard", "soft", "fail_reason"}
+from skillopt.envs.scorers.calling import Calling
 
 
 class Function(Scorer):
@@ -73,7 +72,7 @@ class Function(Scorer):
         return list(dict.fromkeys(path.resolve() for path in (Path(self.directory), *self._beside)))
 
     def check(self, item: Item, gold: Gold) -> None:
-        _ = self.loaded
+        _ = self.calling
 
     def identity(self) -> dict[str, Any]:
         """Options plus the bytes of the function's module: a changed scorer is another scorer."""
@@ -81,29 +80,14 @@ class Function(Scorer):
         text = Path(source).read_text(encoding="utf-8") if source else repr(self.function)
         return {"name": self.name, "function": self.function, "source": text_digest(text)}
 
-    def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
-        try:
-            result = self.loaded(answer, dict(item.data))
-        except Exception as error:
-            raise DataError(
-                f"item {item.id!r}: the scorer {self.function} raised {type(error).__name__}: {error}",
-                hint="correct the scorer; a crash is not a score",
-            ) from error
-        return checked(item.id, self._scored(result, answer, item))
+    @cached_property
+    def calling(self) -> Calling:
+        """The function with the names of its parameters."""
+        return Calling.of(self.loaded, self.function)
 
-    def _scored(self, result: Any, answer: str, item: Item) -> Scored:
-        values: Mapping[str, Any] = (
-            cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else {"hard": result}
-        )
-        if "hard" not in values or values.keys() - _KEYS:
-            raise DataError(
-                f"item {item.id!r}: the scorer {self.function} returned {result!r}",
-                hint="return a number from 0 to 1, or a dict with hard, soft, fail_reason",
-            )
-        hard = values["hard"]
-        soft = values.get("soft")
-        hard = float(hard) if isinstance(hard, bool) else hard
-        return Scored(hard, hard if soft is None else soft, str(values.get("fail_reason") or ""), predicted=answer)
+    async def score_rollout(self, answer: str, rollout: Rollout) -> Scored:
+        """Call the function."""
+        return await self.calling(answer, rollout)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
+from skillopt.core.outcome import Pending, Scored
+from skillopt.core.rollout import Rollout
 from skillopt.envs.scorers import ANSWER_FORMATS, Gold, build_scorer, extract_answer
+from skillopt.envs.scorers.base import ScoresRollouts
 from skillopt.envs.scorers.text import exact_match, normalise, sub_match, token_f1
 from tests.envs.conftest import shared
 
@@ -22,6 +25,8 @@ from tests.envs.conftest import shared
 def score(spec: Any, answer: str, gold: Any, **data: Any) -> Scored:
     scorer, item = build_scorer(spec), Item("q1", data)
     scorer.check(item, Gold.of(gold))
+    if isinstance(scorer, ScoresRollouts):
+        return asyncio.run(scorer.score_rollout(answer, Rollout(item, "", Pending())))
     return scorer.score(answer, item=item, gold=Gold.of(gold))
 
 

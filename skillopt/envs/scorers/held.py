@@ -1,0 +1,52 @@
+"""A scorer that is a Python object of the calling program: `skillopt.optimize(items, scorer=my_function, …)`.
+
+A configuration can name it and its digest, so that a run knows which scorer it was made with; only the program that has
+the function can run it. Reading such a configuration anywhere else is refused with one line.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PrivateAttr
+
+from skillopt.core.errors import ConfigError
+from skillopt.core.item import Item
+from skillopt.core.outcome import Scored
+from skillopt.core.rollout import Rollout
+from skillopt.envs.scorers.base import Gold, Scorer
+from skillopt.envs.scorers.calling import Calling
+
+
+class Held(Scorer):
+    """See the module."""
+
+    name: Literal["python"] = "python"
+    function: str = Field(description="What the program calls it.")
+    digest: str = Field(default="", description="Digest of its source, of its module and of what it closes over.")
+    _calling: Calling | None = PrivateAttr(default=None)
+
+    @classmethod
+    def of(cls, calling: Calling, digest: str) -> Held:
+        """A scorer that calls a function."""
+        held = cls(function=calling.who, digest=digest)
+        held._calling = calling
+        return held
+
+    @property
+    def calling(self) -> Calling:
+        """The function. Raises `ConfigError` where there is none."""
+        if self._calling is None:
+            raise ConfigError(
+                f"env.scorer: this run was scored by {self.function}, a function of a Python program",
+                hint="run it from there: skillopt.optimize(..., scorer=<the function>), or name another scorer",
+            )
+        return self._calling
+
+    def check(self, item: Item, gold: Gold) -> None:
+        """A function may judge without a gold value."""
+        _ = self.calling
+
+    async def score_rollout(self, answer: str, rollout: Rollout) -> Scored:
+        """Call the function."""
+        return await self.calling(answer, rollout)
