@@ -24,3 +24,17 @@ async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
         task.cancel()
     if tasks:
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
+    """Await to the end even while the caller is cancelled again; the cancellation is let through afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled

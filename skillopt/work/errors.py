@@ -1,0 +1,20 @@
+"""How a unit of work ends badly. What the work raised is data (`WorkFailed`); a lost worker is nobody's result."""
+
+from __future__ import annotations
+
+from skillopt.core.errors import SkillOptError
+
+
+class WorkerLost(SkillOptError):
+    """Every attempt lost its worker: killed, crashed, frozen, unreachable. An infrastructure fault, never a score."""
+
+
+class WorkFailed(SkillOptError):
+    """The work ran and raised, or passed its deadline (`kind` "deadline"). `kind` is the exception's class name.
+
+    `detail` holds the last lines of its traceback, for our own faults and for people who debug a scorer.
+    """
+
+    def __init__(self, message: str, *, kind: str, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind, self.detail = kind, detail
