@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from skillopt.core.errors import ConfigError, SkillOptError
 from skillopt.core.json_types import JsonObject
 from skillopt.work.blobs import Blobs
 from skillopt.work.errors import WorkFailed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SHOWN_LINES = 12
 
@@ -64,6 +65,8 @@ def checked_answer(target: str, answer: object) -> JsonObject:
 def failure_of(error: BaseException) -> JsonObject:
     """An exception as data."""
     message, hint = (error.message, error.hint) if isinstance(error, SkillOptError) else (str(error), "")
+    import traceback
+
     lines = "".join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
     detail = "\n".join(lines[-_SHOWN_LINES:])
     kind = error.kind if isinstance(error, WorkFailed) else type(error).__name__

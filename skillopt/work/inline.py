@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import cast
 
 from skillopt.core.json_types import JsonObject
@@ -64,11 +63,11 @@ class InlineExecutor:
 
     def _store(self) -> Blobs:
         if self._blobs is None:
-            self._blobs = Blobs(Path(tempfile.mkdtemp(prefix="skillopt-work-")))
+            self._blobs = Blobs(tempfile.mkdtemp(prefix="skillopt-work-"))
         return self._blobs
 
     def _unit(self, work: Work) -> Unit:
-        blobs = self._store() if work.files else Blobs(Path())
+        blobs = self._store() if work.files else Blobs("")
         return Unit(blobs, work.files, work.version)
 
 

@@ -14,7 +14,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import cast
 
 from skillopt.core.aio import stop, undisturbed
@@ -144,29 +143,33 @@ class LocalExecutor:
 
     async def _member(self, *, shared: bool) -> Member:
         """A worker with room: a living one, else a new one."""
-        if shared:
-            for member in self._members:
-                if member.shared and member.alive and member.load < _PER_SHARED_WORKER:
-                    return member
-        else:
-            while self._idle:
-                member = self._idle.pop()
-                if member.alive:
-                    return member
-                self._members.discard(member)
-        return await self._new(shared=shared)
-
-    async def _new(self, *, shared: bool) -> Member:
+        found = self._with_room(shared=shared)
+        if found is not None:
+            return found
         async with self._starting:  # one after the other: a burst of units must not start a burst of interpreters
             if self._closed:
-                raise Lost("the executor was closed")
-            try:
-                starting = asyncio.ensure_future(open_member(shared=shared, blobs=self._store().folder))
-                member = await _finished(starting)
-            except OSError as error:
-                raise Lost(f"could not be started: {error.strerror}") from error
-            self._members.add(member)
-            return member
+                raise Lost("was not started: the executor is closed")
+            return self._with_room(shared=shared) or await self._new(shared=shared)
+
+    def _with_room(self, *, shared: bool) -> Member | None:
+        if shared:
+            open_ones = (m for m in self._members if m.shared and m.alive and m.load < _PER_SHARED_WORKER)
+            return next(open_ones, None)
+        while self._idle:
+            member = self._idle.pop()
+            if member.alive:
+                return member
+            self._members.discard(member)
+        return None
+
+    async def _new(self, *, shared: bool) -> Member:
+        try:
+            starting = asyncio.ensure_future(open_member(shared=shared, blobs=self._store().folder))
+            member = await _finished(starting)
+        except OSError as error:
+            raise Lost(f"could not be started: {error.strerror}") from error
+        self._members.add(member)
+        return member
 
     def _give_back(self, member: Member) -> None:
         if not member.shared and member.alive and not self._closed:
@@ -217,7 +220,7 @@ class LocalExecutor:
 
     def _store(self) -> Blobs:
         if self._blobs is None:
-            self._blobs = Blobs(Path(tempfile.mkdtemp(prefix="skillopt-work-")))
+            self._blobs = Blobs(tempfile.mkdtemp(prefix="skillopt-work-"))
         return self._blobs
 
 

@@ -7,6 +7,7 @@ as lost) is refused, so a late result never takes the place of a repeated one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -87,6 +88,11 @@ class Member:
         self._program.ask(now=True)
         await self._program.wait()
         await asyncio.wait([self._ended, self._words])
+        stdin = self._program.process.stdin
+        assert stdin is not None
+        stdin.close()
+        with contextlib.suppress(ConnectionError):
+            await stdin.wait_closed()
 
     def _send(self, frame: bytes) -> None:
         stdin = self._program.process.stdin
@@ -134,7 +140,7 @@ class Member:
         return f"{how}; its last words: {lines[-1].strip()[-300:]}" if lines else how
 
 
-async def open_member(*, shared: bool, blobs: Path) -> Member:
+async def open_member(*, shared: bool, blobs: str) -> Member:
     """Start a worker. Raises `OSError` when no process can be started, `Lost` when it ends at once."""
     program = await start(
         (sys.executable, "-c", BOOT, _ROOT),
@@ -145,7 +151,7 @@ async def open_member(*, shared: bool, blobs: Path) -> Member:
     stdin, stdout = program.process.stdin, program.process.stdout
     assert stdin is not None and stdout is not None
     path = [entry or os.getcwd() for entry in sys.path]
-    stdin.write(frames.encode({"path": path, "blobs": str(blobs), "shared": shared}))
+    stdin.write(frames.encode({"path": path, "blobs": blobs, "shared": shared}))
     try:
         ready = await asyncio.wait_for(frames.receive(stdout), _START_S)
     except asyncio.TimeoutError:

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from skillopt.core.json_types import JsonObject
@@ -33,7 +32,7 @@ def main() -> None:
     if hello is None:
         return
     sys.path[:] = cast("list[str]", hello["path"])
-    blobs = Blobs(Path(str(hello["blobs"])))
+    blobs = Blobs(str(hello["blobs"]))
     answers.write(frames.encode({"ready": os.getpid()}))
     answers.flush()
     if hello["shared"]:

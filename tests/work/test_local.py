@@ -1,0 +1,291 @@
+"""Worker processes: lost ones are replaced, ended units are over, and nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+
+import pytest
+
+from skillopt.core.errors import CircuitOpen
+from skillopt.work.errors import WorkerLost, WorkFailed
+from skillopt.work.local import LocalExecutor
+from skillopt.work.registry import Handler, Registry
+from skillopt.work.unit import Needs, Work
+from tests.work.processes import gone, lives, told
+
+HERE = "tests.work.handlers"
+REGISTRY = Registry(
+    {
+        "waits": Handler(f"{HERE}:waits_with_program", shared=True),
+        "later": Handler(f"{HERE}:later", shared=True),
+    }
+)
+
+
+@pytest.fixture
+async def pool() -> AsyncGenerator[LocalExecutor]:
+    chosen = LocalExecutor(slots=2, registry=REGISTRY)
+    yield chosen
+    await chosen.aclose()
+
+
+def children() -> set[int]:
+    """Processes below this one."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and lives(int(entry)):
+            try:
+                parents[int(entry)] = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {os.getpid()}
+
+
+async def test_no_worker_before_the_first_unit_and_none_afterwards() -> None:
+    before = children()
+    pool = LocalExecutor(slots=2)
+    assert children() == before
+    await pool.run(Work(f"{HERE}:double", {"n": 1}))
+    assert children() > before
+    await pool.aclose()
+    assert children() == before
+    with pytest.raises(WorkerLost, match="closed"):
+        await pool.run(Work(f"{HERE}:double", {"n": 1}))
+
+
+async def test_a_worker_is_used_again_and_slots_bound_the_width(pool: LocalExecutor) -> None:
+    answers = await asyncio.gather(*(pool.run(Work(f"{HERE}:double", {"n": n})) for n in range(40)))
+    assert [a["twice"] for a in answers] == [2 * n for n in range(40)]
+    assert 1 <= len({a["worker"] for a in answers}) <= 2
+
+
+async def test_a_lost_unit_is_repeated(pool: LocalExecutor, tmp_path: Path) -> None:
+    work = Work(f"{HERE}:dies_until", {"path": str(tmp_path / "n"), "deaths": 2})
+    assert await pool.run(work) == {"attempts": 3}
+    assert pool.repeated == 2
+
+
+async def test_after_the_last_attempt_the_loss_is_told_with_the_last_words(
+    pool: LocalExecutor, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    work = Work(f"{HERE}:dies_until", {"path": str(tmp_path / "n"), "deaths": 3})
+    with pytest.raises(WorkerLost, match=r"tried 3 times, and its worker was killed by signal 9"):
+        await pool.run(work)
+    with pytest.raises(WorkerLost, match="its last words: out of memory, said the library"):
+        await pool.run(Work(f"{HERE}:dies"))
+    assert capfd.readouterr() == ("", ""), "what workers write is not for the terminal"
+
+
+async def test_a_pool_that_loses_every_unit_stops_the_run() -> None:
+    pool = LocalExecutor(slots=2, attempts=1)
+    for _ in range(4):
+        with pytest.raises(WorkerLost):
+            await pool.run(Work(f"{HERE}:dies"))
+    with pytest.raises(CircuitOpen, match="the 4 units of work before it"):
+        await pool.run(Work(f"{HERE}:dies"))
+    assert (await pool.run(Work(f"{HERE}:double", {"n": 1})))["twice"] == 2
+    with pytest.raises(WorkerLost):
+        await pool.run(Work(f"{HERE}:dies"))
+    await pool.aclose()
+
+
+@pytest.mark.parametrize("name", [f"{HERE}:naps_with_program", "waits"], ids=["exclusive", "shared"])
+@pytest.mark.parametrize("way", ["cancelled", "deadline", "closed", "killed"])
+async def test_an_ended_unit_is_over_before_the_call_returns(
+    pool: LocalExecutor, tmp_path: Path, name: str, way: str
+) -> None:
+    path = tmp_path / "pid"
+    deadline = 0.7 if way == "deadline" else 600.0
+    task = asyncio.ensure_future(pool.run(Work(name, {"path": str(path)}, deadline_s=deadline)))
+    pid = await asyncio.to_thread(told, path)
+    assert lives(pid)
+    if way == "deadline":
+        with pytest.raises(WorkFailed, match=r"longer than 0\.7 s") as caught:
+            await task
+        assert caught.value.kind == "deadline"
+    elif way == "killed":
+        path.unlink()
+        worker = next(m for m in pool._members)
+        os.kill(worker.pid, signal.SIGKILL)
+        again = await asyncio.to_thread(told, path)
+        assert not lives(pid), "the repeated unit began while something of the first still ran"
+        pid = again
+        task.cancel()
+        await asyncio.wait([task])
+    else:
+        began = time.monotonic()
+        if way == "cancelled":
+            task.cancel()
+            await asyncio.wait([task])
+        else:
+            await pool.aclose()
+            await asyncio.wait([task])
+        assert time.monotonic() - began < 2.0
+    assert not lives(pid), "the call returned while a program of its unit was running"
+
+
+async def test_one_cancelled_unit_leaves_the_others_of_its_worker_alone(pool: LocalExecutor, tmp_path: Path) -> None:
+    needs = Needs(cpu=0.1)
+    stays = asyncio.ensure_future(pool.run(Work("waits", {"path": str(tmp_path / "a"), "seconds": 1.0}, needs=needs)))
+    goes = asyncio.ensure_future(pool.run(Work("waits", {"path": str(tmp_path / "b")}, needs=needs)))
+    await asyncio.to_thread(told, tmp_path / "b")
+    goes.cancel()
+    assert await stays == {}
+    assert (len(pool._members), pool.repeated) == (1, 0)
+    with pytest.raises(asyncio.CancelledError):
+        await goes
+
+
+async def test_a_late_answer_is_refused(pool: LocalExecutor, tmp_path: Path) -> None:
+    """A stopped worker is given up, its unit done by another; when it goes on there is nobody to hear it."""
+    await pool.run(Work("later"))
+    (member,) = pool._members
+    asking = asyncio.ensure_future(
+        member.ask(10**6, {"do": "run", "target": f"{HERE}:later", "payload": {}, "files": {}})
+    )
+    os.kill(member.pid, signal.SIGSTOP)
+    await asyncio.sleep(0.1)
+    asking.cancel()
+    await asyncio.wait([asking])
+    os.kill(member.pid, signal.SIGCONT)
+    assert await pool.run(Work("later")) == {"later": True}
+    assert member.refused == 1
+
+
+async def test_a_frozen_worker_is_given_up_and_its_unit_repeated(tmp_path: Path) -> None:
+    pool = LocalExecutor(slots=1, lost_after_s=0.4)
+    path = tmp_path / "pid"
+    task = asyncio.ensure_future(pool.run(Work(f"{HERE}:nap", {"path": str(path), "seconds": 1.5})))
+    first = await asyncio.to_thread(told, path)
+    os.kill(first, signal.SIGSTOP)
+    assert (await task)["worker"] != first
+    assert not lives(first)
+    assert pool.repeated == 1
+    await pool.aclose()
+
+
+async def test_ctrl_c_is_not_for_workers(pool: LocalExecutor, tmp_path: Path) -> None:
+    task = asyncio.ensure_future(pool.run(Work(f"{HERE}:nap", {"path": str(tmp_path / "pid"), "seconds": 0.3})))
+    worker = await asyncio.to_thread(told, tmp_path / "pid")
+    os.kill(worker, signal.SIGINT)
+    assert (await task)["worker"] == worker
+    assert os.getsid(worker) != os.getsid(0), "Ctrl-C in the terminal would reach it"
+
+
+async def test_a_lost_worker_is_a_lost_session(pool: LocalExecutor) -> None:
+    async with pool.session(Work(f"{HERE}:counter", {"start": 0})) as session:
+        await session.step({"add": 1})
+        with pytest.raises(WorkerLost, match="the session of"):
+            await session.step({"add": 1, "die": True})
+        with pytest.raises(WorkerLost, match="has ended"):
+            await session.step({"add": 1})
+    assert (await pool.run(Work(f"{HERE}:double", {"n": 1})))["twice"] == 2
+
+
+async def test_sessions_have_workers_of_their_own(pool: LocalExecutor) -> None:
+    async def episode(start: int) -> list[object]:
+        async with pool.session(Work(f"{HERE}:counter", {"start": start})) as session:
+            return [(await session.step({"add": 1}))["value"] for _ in range(5)]
+
+    values = await asyncio.gather(*(episode(100 * n) for n in range(5)))
+    assert values == [[100 * n + k for k in range(1, 6)] for n in range(5)]
+
+
+async def _campaign(seed: int, pool: LocalExecutor) -> None:
+    """Thirty units while workers are killed at random moments."""
+    source = random.Random(seed)
+    done = False
+
+    async def killer() -> None:
+        while not done:
+            await asyncio.sleep(source.uniform(0.0, 0.03))
+            if pids := sorted(m.pid for m in pool._members if lives(m.pid)):
+                os.kill(source.choice(pids), signal.SIGKILL)
+
+    async def unit(n: int) -> None:
+        name = "later" if n % 3 == 0 else f"{HERE}:double"
+        answer = await pool.run(Work(name, {"n": n}, needs=Needs(cpu=0.5)))
+        assert answer.get("later") or answer["twice"] == 2 * n
+
+    killing = asyncio.ensure_future(killer())
+    await asyncio.gather(*map(unit, range(30)))
+    done = True
+    await killing
+
+
+async def _campaigns(seeds: Iterable[int]) -> int:
+    before, repeated = children(), 0
+    for seed in seeds:
+        pool = LocalExecutor(slots=2, attempts=50, registry=REGISTRY)
+        await _campaign(seed, pool)
+        await pool.aclose()
+        repeated += pool.repeated
+        assert children() == before, f"seed {seed}: something was left"
+    return repeated
+
+
+async def test_workers_killed_at_random_change_no_answer() -> None:
+    assert await _campaigns(range(5)) > 0
+
+
+@pytest.mark.slow
+async def test_workers_killed_at_random_change_no_answer_fifty_times() -> None:
+    assert await _campaigns(range(5, 50)) > 0
+
+
+DRIVER = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from skillopt.work.local import LocalExecutor
+from skillopt.work.registry import Handler, Registry
+from skillopt.work.unit import Work
+async def main():
+    pool = LocalExecutor(slots=4, registry=Registry({"waits": Handler("tests.work.handlers:waits_with_program", True)}))
+    await asyncio.gather(pool.run(Work("tests.work.handlers:naps_with_program", {"path": sys.argv[2]})),
+                         pool.run(Work("waits", {"path": sys.argv[3]})))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_nothing_outlives_the_driver(tmp_path: Path, number: signal.Signals) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    root = str(Path(__file__).parents[2])
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, root, *map(str, paths)], stderr=subprocess.DEVNULL)
+    pids = [told(path) for path in paths]
+    mine = [pid for pid in children() if pid != driver.pid]
+    assert set(pids) < set(mine) and len(mine) >= 6, "two programs, two workers, two guards"
+    driver.send_signal(number)
+    driver.wait(10)
+    assert gone(mine), "something outlived the driver"
+
+
+def test_starting_a_worker_is_cheap() -> None:
+    """Start, answer and end of a worker with its guard, in CPU seconds beyond those of two bare interpreters."""
+
+    def cost(action: list[str]) -> float:
+        before = os.times()
+        subprocess.run(action, check=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    once = (
+        "import asyncio; from skillopt.work.local import LocalExecutor; from skillopt.work.unit import Work\n"
+        "async def main(n):\n  for _ in range(n):\n    pool = LocalExecutor()\n"
+        "    await pool.run(Work('tests.work.handlers:double', {'n': 1}))\n    await pool.aclose()\n"
+        "asyncio.run(main(%d))"
+    )
+    bare = min(cost([sys.executable, "-c", "pass"]) for _ in range(3))
+    one, six = (min(cost([sys.executable, "-c", once % n]) for _ in range(2)) for n in (1, 6))
+    assert (six - one) / 5 - bare < 0.3
