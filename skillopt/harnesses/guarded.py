@@ -30,6 +30,11 @@ class Guarded:
     pid: int
     _link: socket.socket | None = None
 
+    @property
+    def guarded(self) -> bool:
+        """Whether there is a guard. Without one the streams and the process are the program's own."""
+        return self._link is not None
+
     def ask(self, *, now: bool) -> None:
         """Have the whole tree ended: at once, or after SIGTERM and a second to stop by itself. Does not wait."""
         if self._link is None:

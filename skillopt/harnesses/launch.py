@@ -2,7 +2,8 @@
 
 The prompt is a file that the program reads as its standard input; both output streams are files, so no pipe can fill or
 block, and what a killed program wrote is kept. Whatever ends the wait (the program, a deadline, a cancellation), no
-process of the run is left when `run` returns or raises. Raises `OSError` when the program cannot be started.
+process of the run is left when `run` returns or raises, and none outlives this process, however that ends (`guarded`).
+Raises `OSError` when the program cannot be started.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO
 
+from skillopt.core.aio import undisturbed
 from skillopt.harnesses import processes
 from skillopt.harnesses.environment import MARKER
+from skillopt.harnesses.guarded import Guarded, start
 
-_GRACE_S = 2.0
+_GRACE_S = 1.0
 _POLL_S = 0.05
 _MOST_KILLS = 200
 """Rounds of killing, ten seconds: a process that outlives them hangs in the kernel, and we do not hang with it."""
@@ -49,30 +52,42 @@ class Finished:
     seconds: float = 0.0
 
 
-async def run(launch: Launch, logs: Path) -> Finished:
-    """Run to the end; streams go to `logs`. Give it a deadline with `asyncio.wait_for`: a cancellation ends the run."""
+async def run(launch: Launch, logs: Path, *, guarded: bool = False) -> Finished:
+    """Run to the end; streams go to `logs`. Give it a deadline with `asyncio.wait_for`: a cancellation ends the run.
+
+    `guarded` says that this process is a worker whose whole tree is guarded already: no second guard is started.
+    """
     prepare(launch, logs)
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"  # whose run it is, for people who look at a process list
     began = time.monotonic()
     out, err = logs / "stdout.txt", logs / "stderr.txt"
     with (logs / "stdin.txt").open("rb") as stdin, out.open("wb") as stdout, err.open("wb") as stderr:
-        starting = asyncio.ensure_future(
-            asyncio.create_subprocess_exec(
-                *launch.argv,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=launch.cwd,
-                env={**launch.env, MARKER: mark},
-                start_new_session=True,
-            )
-        )
+        begin = _start_plainly if guarded else _start_guarded
+        starting = asyncio.ensure_future(begin(launch, mark, stdin, stdout, stderr))
         try:
-            process = await asyncio.shield(starting)
-            code = await process.wait()
+            program = await asyncio.shield(starting)
+            code = await program.process.wait()
         finally:
-            await _undisturbed(_end(starting, mark))
+            await undisturbed(_end(starting, mark))
     return Finished(code, _read(out), _read(err), time.monotonic() - began)
+
+
+async def _start_guarded(launch: Launch, mark: str, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]) -> Guarded:
+    env = {**launch.env, MARKER: mark}
+    return await start(launch.argv, env=env, cwd=launch.cwd, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+async def _start_plainly(launch: Launch, mark: str, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]) -> Guarded:
+    process = await asyncio.create_subprocess_exec(
+        *launch.argv,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=launch.cwd,
+        env={**launch.env, MARKER: mark},
+        start_new_session=True,
+    )
+    return Guarded(process, process.pid)
 
 
 def prepare(launch: Launch, logs: Path) -> None:
@@ -93,18 +108,22 @@ def _read(path: Path) -> str:
         return stream.read().decode("utf-8", "replace")
 
 
-async def _end(starting: asyncio.Future[asyncio.subprocess.Process], mark: str) -> None:
+async def _end(starting: asyncio.Future[Guarded], mark: str) -> None:
     """Ask politely while the program itself still runs, then kill until nobody is left."""
     try:
-        process = await starting
+        program = await starting
     except OSError:
         return  # it never started
+    process = program.process
     if os.name != "posix":
         if process.returncode is None:
             processes.kill_tree_windows(process.pid)
             await process.wait()
         return
-    if process.returncode is None:
+    if program.guarded:
+        program.ask(now=False)
+        await program.wait()  # what follows finds nobody, unless the guard itself was killed
+    elif process.returncode is None:
         processes.send(processes.of_run(process.pid, mark), signal.SIGTERM)
         await _until_ended(process)
     for _ in range(_MOST_KILLS):
@@ -121,17 +140,3 @@ async def _until_ended(process: asyncio.subprocess.Process) -> None:
         if process.returncode is not None:
             return
         await asyncio.sleep(_POLL_S)
-
-
-async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
-    """Await to the end even while the caller is cancelled again; the cancellation is let through afterwards."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled

@@ -33,14 +33,13 @@ def main() -> None:
         return
     sys.path[:] = cast("list[str]", hello["path"])
     blobs = Blobs(str(hello["blobs"]))
-    answers.write(frames.encode({"ready": os.getpid()}))
-    answers.flush()
     if hello["shared"]:
         from skillopt.work.shared_worker import serve
-
-        serve(requests, answers, blobs)
     else:
-        _Exclusive(answers, blobs).serve(requests)
+        serve = _serve
+    answers.write(frames.encode({"ready": os.getpid()}))
+    answers.flush()
+    serve(requests, answers, blobs)
 
 
 def unit_of(message: JsonObject, blobs: Blobs) -> Unit:
@@ -58,6 +57,10 @@ def _own_streams() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(2, 1)
     os.close(nothing)
     return requests, answers
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO, blobs: Blobs) -> None:
+    _Exclusive(answers, blobs).serve(requests)
 
 
 class _Exclusive:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,9 +227,14 @@ def _left(tmp_path: Path) -> list[int]:
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 
 
+@pytest.fixture(params=[False, True], ids=["with a guard", "in a guarded worker"])
+def guarded(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
 @needs_proc
-async def test_nobody_is_left_after_a_normal_end(tmp_path: Path) -> None:
-    finished = await run(_python(tmp_path), tmp_path / "logs")
+async def test_nobody_is_left_after_a_normal_end(tmp_path: Path, guarded: bool) -> None:
+    finished = await run(_python(tmp_path), tmp_path / "logs", guarded=guarded)
     assert finished.exit_code == 0
     assert finished.stdout == f"started\n{PROMPT}"
     assert _left(tmp_path) == []
@@ -234,17 +242,17 @@ async def test_nobody_is_left_after_a_normal_end(tmp_path: Path) -> None:
 
 @needs_proc
 @pytest.mark.parametrize("after", [0.0, 0.01, 0.6])
-async def test_nobody_is_left_after_a_deadline(tmp_path: Path, after: float) -> None:
+async def test_nobody_is_left_after_a_deadline(tmp_path: Path, after: float, guarded: bool) -> None:
     with pytest.raises(asyncio.TimeoutError):
-        await asyncio.wait_for(run(_python(tmp_path, "stay"), tmp_path / "logs"), after)
+        await asyncio.wait_for(run(_python(tmp_path, "stay"), tmp_path / "logs", guarded=guarded), after)
     assert _left(tmp_path) == []
 
 
 @needs_proc
-async def test_nobody_is_left_after_repeated_cancellation(tmp_path: Path) -> None:
-    task = asyncio.ensure_future(run(_python(tmp_path, "stay"), tmp_path / "logs"))
+async def test_nobody_is_left_after_repeated_cancellation(tmp_path: Path, guarded: bool) -> None:
+    task = asyncio.ensure_future(run(_python(tmp_path, "stay"), tmp_path / "logs", guarded=guarded))
     await asyncio.sleep(0.6)
-    assert len(_left(tmp_path)) == 4
+    assert len(_left(tmp_path)) == 4 + (not guarded)
     for _ in range(3):
         task.cancel()
         await asyncio.sleep(0.02)
@@ -253,9 +261,34 @@ async def test_nobody_is_left_after_repeated_cancellation(tmp_path: Path) -> Non
     assert _left(tmp_path) == []
 
 
-async def test_a_program_that_is_not_there_raises(tmp_path: Path) -> None:
+async def test_a_program_that_is_not_there_raises(tmp_path: Path, guarded: bool) -> None:
     with pytest.raises(FileNotFoundError):
-        await run(Launch(("/no/such/program",), {}, tmp_path), tmp_path / "logs")
+        await run(Launch(("/no/such/program",), {}, tmp_path), tmp_path / "logs", guarded=guarded)
+
+
+PARENT = """
+import asyncio, os, sys
+from pathlib import Path
+from skillopt.harnesses.launch import Launch, run
+there = Path(sys.argv[1])
+asyncio.run(run(Launch((sys.executable, "-c", sys.argv[2], "stay"), dict(os.environ), there), there / "logs"))
+"""
+
+
+@needs_proc
+def test_a_killed_parent_leaves_no_agent_that_goes_on_spending(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path), LEAVER])
+    _until(lambda: len(_left(tmp_path)) == 5)
+    parent.kill()
+    parent.wait()
+    _until(lambda: not _left(tmp_path))
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 async def test_two_runs_do_not_end_each_other(tmp_path: Path) -> None:
