@@ -1,6 +1,7 @@
 # Every target does its own set-up, once (a stamp file in the virtual environment remembers it).
 #   make demo    train a skill with the embedded model: no key, no GPU
 #   make test    everything that must hold before a commit
+#   make test-slow   the long campaigns (many seeds, many kills)
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
 
@@ -12,7 +13,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e lint types imports unit model docs bench clean
+.PHONY: help demo test test-slow e2e lint types imports unit model docs bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -32,6 +33,9 @@ demo: $(DEMO_STAMP)
 	$(BIN)/skillopt train --config configs/demo/default.yaml
 
 test: lint imports types model unit
+
+test-slow: $(DEV_STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS) -m slow_campaign
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .
