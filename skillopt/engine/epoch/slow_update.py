@@ -52,7 +52,9 @@ async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Meas
     async def again(rollout: Rollout) -> Rollout:
         if rollout.scored is None:
             return replace(rollout, skill_hash=skill.hash)
-        return await run_one(context.env, rollout.item, skill, context.target, Call("gate", rollout.repeat))
+        return await run_one(
+            context.env, rollout.item, skill, context.target, Call("gate", rollout.repeat, scoring=context.scoring)
+        )
 
     rollouts = tuple(await gather_all([again(r) for r in measured.rollouts]))
     return Measured(skill, rollouts, measured.metric, context.bonus(skill))

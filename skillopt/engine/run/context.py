@@ -20,6 +20,7 @@ from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.scoring import Scoring
 from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
 from skillopt.model.types import ChatModel, Usage
@@ -52,7 +53,13 @@ class RunContext:
     timings: Timings
     price: Price
     roles: tuple[dict[str, Any], ...] = ()
+    judge: ChatModel | None = None
     notices: list[str] = field(default_factory=list[str])
+
+    @property
+    def scoring(self) -> Scoring:
+        """What scorers are given: the judge, the seed, the journal for scores that cost something."""
+        return Scoring(judge=self.judge, seed=self.config.train.seed, journal=self.journal)
 
     @property
     def metric(self) -> Metric:
