@@ -20,7 +20,6 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
-from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.job import find_program, version_in
@@ -45,7 +44,7 @@ class AgentJournal(CallJournal, Protocol):
 
     def get_meta(self, name: str) -> Any: ...
 
-    def set_meta(self, name: str, value: object) -> None: ...
+    def set_meta(self, name: str, value: Any) -> None: ...
 
 
 class ExecAgent:
@@ -117,7 +116,7 @@ class ExecAgent:
         except ModelError as error:
             return Attempt(lost=str(error), system_prompt=workspace.package, user_prompt=workspace.prompt)
         usage = usage_from_json(value["usage"])
-        rows: list[dict[str, JsonValue]] = value["trajectory"]
+        rows: list[dict[str, Any]] = value["trajectory"]
         if not self.settings.trace:
             rows = [row for row in rows if row.get("type") == "message"]
         return Attempt(

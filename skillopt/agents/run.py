@@ -14,7 +14,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from skillopt.agents.faults import fault_of, usage_of
 from skillopt.agents.settings import AgentSettings
@@ -26,7 +26,6 @@ from skillopt.core.errors import (
     ModelError,
     TransientModelError,
 )
-from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import redact
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
@@ -267,11 +266,11 @@ class AgentRun:
                 except UnicodeDecodeError:
                     path.write_bytes(content)
 
-    def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
+    def _value(self, session: HarnessRun, usage: Usage) -> dict[str, Any]:
         """What the journal stores, redacted."""
         owner, settings, asked = self._owner, self._owner.settings, self._asked
         secrets = settings.secrets
-        notes: dict[str, JsonValue] = {
+        notes: dict[str, Any] = {
             "harness": settings.cli.name,
             "version": owner.version,
             "exit_reason": session.exit_reason,

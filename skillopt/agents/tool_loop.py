@@ -25,7 +25,6 @@ from skillopt.agents.trace import READ_NOTE, shortened
 from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, Workspace, build_workspace, mark_of
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
-from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.launch import Launch, run
@@ -37,7 +36,7 @@ KEY_VERSION = 1
 SHOWN_PLACE = "/workspace"
 """What results show instead of the directory's real path, which is another one each time."""
 
-BASH: JsonObject = {
+BASH: Mapping[str, Any] = {
     "type": "function",
     "function": {
         "name": "bash",
@@ -153,7 +152,7 @@ class _Shell:
         """How many of the commands done have been run in this very directory; the rest came from the journal."""
         self._written = False
 
-    async def result(self, key: str, stage: str, command: str) -> JsonObject:
+    async def result(self, key: str, stage: str, command: str) -> Mapping[str, Any]:
         """A command's output and exit code, from the journal or by running it."""
 
         async def thunk() -> Recorded:
@@ -163,10 +162,10 @@ class _Shell:
 
         entry = await self._journal.once(key, thunk, label=f"a command of a {stage} rollout")
         self._done.append(command)
-        value: JsonObject = entry.value
+        value: Mapping[str, Any] = entry.value
         return value
 
-    async def _run_here(self, command: str) -> dict[str, JsonValue]:
+    async def _run_here(self, command: str) -> dict[str, Any]:
         """Bring the workspace to where the conversation is, then run the command in it."""
         if not self._written:
             await asyncio.to_thread(self._workspace.write, self.place / "work")
@@ -177,7 +176,7 @@ class _Shell:
         self._lived = len(self._done) + 1
         return value
 
-    async def _once(self, command: str) -> dict[str, JsonValue]:
+    async def _once(self, command: str) -> dict[str, Any]:
         home = self.place / "home"
         script = f'ulimit -f {_FILE_BLOCKS} 2>/dev/null; exec /bin/sh -c "$1"'
         launch = Launch(
@@ -214,7 +213,7 @@ class _Loop:
         self._first = first
         self._messages = list(first)
         self._tokens = TokenSums()
-        self._trajectory: list[dict[str, JsonValue]] = []
+        self._trajectory: list[dict[str, Any]] = []
         self._mark = mark_of(task.skill)
         self._read = settings.delivery == "prompt"
         self._commands = 0
@@ -262,7 +261,7 @@ class _Loop:
         output, code = str(result["output"]), result["exit_code"]
         seen = self._mark in output
         self._read = self._read or seen
-        row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
+        row: dict[str, Any] = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
         self._trajectory.append(row if code is None else {**row, "exit_code": code})
         return output if code in (0, None) else f"{output}\n(exit code {code})"
 

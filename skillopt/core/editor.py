@@ -64,6 +64,20 @@ def apply_patch(skill: Skill, patch: Patch, *, insert_after_fallback: Fallback =
     return skill, EditReport(tuple(statuses))
 
 
+def located(skill: Skill, edit: Edit) -> Span | None:
+    """The stretch of the text that an anchored edit changes: its target, or the empty span where it inserts.
+
+    None for `append`, and where the target is missing, ambiguous or protected.
+    """
+    if edit.op == "append":
+        return None
+    span = _find(skill, edit.target or "").span
+    if span is None or edit.op != "insert_after":
+        return span
+    at = _next_line(skill.text, span.end)
+    return Span(at, at)
+
+
 @dataclass(frozen=True)
 class _Result:
     skill: Skill
@@ -84,7 +98,7 @@ def _guarded(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
     """One edit, checked before and compared after."""
     try:
         result = _apply(skill, edit, fallback)
-        if result.skill is not skill and not _protected_intact(skill, result.skill):
+        if result.skill is not skill and not protected_intact(skill, result.skill):
             note = "undone: the edit would have changed the header, a protected region or their markers"
             return _Result(skill, "skipped_protected_region", note)
         return result
@@ -227,7 +241,7 @@ def _nearest(skill: Skill, target: str) -> str:
     return f"not found; nearest is line {best_at}: {best_line[:_NOTE_CHARS]!r}"
 
 
-def _protected_intact(before: Skill, after: Skill) -> bool:
+def protected_intact(before: Skill, after: Skill) -> bool:
     """True when header and regions have the same bytes in both texts, and none came or went."""
     old, new = _header_text(before), _header_text(after)
     # A header that ended the document gains the line end that separates it from the first body line.

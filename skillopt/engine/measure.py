@@ -55,7 +55,6 @@ async def measure(
                 repeat=k,
                 priority=priority,
                 width=context.config.env.workers,
-                scoring=context.scoring,
             )
             for k in range(first, first + repeats)
         ]
@@ -87,9 +86,7 @@ async def stream_decision(
     async def one(position: int, certain: bool) -> Rollout:
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
-        rollout = await run_one(
-            context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring)
-        )
+        rollout = await run_one(context.env, item, candidate, context.target, Call(stage, repeat, priority))
         context.emit("stage.progress", stage=shown_as, step=step, done=position + 1, total=len(places))
         return rollout
 

@@ -8,14 +8,12 @@ change between versions, and what is not understood must not end a run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from skillopt.core.json_types import JsonObject, JsonValue
-
-Record = JsonObject
+Record = Mapping[str, Any]
 EMPTY: Record = {}
 
 
@@ -38,12 +36,12 @@ def parse_lines(content: str) -> Records:
         if not line.strip():
             continue
         try:
-            value: object = json.loads(line)
+            value: Any = json.loads(line)
         except (ValueError, RecursionError):
             bad += 1
             continue
         if isinstance(value, dict):
-            rows.append(cast("dict[str, JsonValue]", value))
+            rows.append(cast("dict[str, Any]", value))
         else:
             bad += 1
     return Records(tuple(rows), bad)
@@ -76,7 +74,7 @@ def entries(record: Record, name: str) -> tuple[Record, ...]:
     value = record.get(name)
     if not isinstance(value, list):
         return ()
-    return tuple(cast("Record", entry) for entry in value if isinstance(entry, dict))
+    return tuple(cast("Record", entry) for entry in cast("list[Any]", value) if isinstance(entry, dict))
 
 
 def joined(record: Record, name: str, *, within: str = "text") -> str:
@@ -96,7 +94,7 @@ def as_call(arguments: Any, command: str = "") -> str:
             return arguments
         arguments = cast("Any", parsed)
     if isinstance(arguments, dict):
-        own = cast("dict[str, JsonValue]", arguments)
+        own = cast("dict[str, Any]", arguments)
         for name in (command, "command", "cmd"):
             value = own.get(name) if name else None
             if isinstance(value, str):

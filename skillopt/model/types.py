@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
-
-from skillopt.core.json_types import JsonObject, JsonValue
+from typing import Any, Literal, Protocol
 
 Role = Literal["target", "optimizer", "judge"]
 Finish = Literal["stop", "length", "refusal", "tool_calls"]
-
-BackendSettings: TypeAlias = Mapping[str, Any]
-"""One role's settings as its backend is given them: values of the configuration, and objects that the run shares (the
-embedded engines, for one). Each backend reads its own and converts them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +22,7 @@ class ToolCall:
     name: str
     arguments: str
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> dict[str, Any]:
         """The OpenAI wire shape."""
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
 
@@ -41,14 +35,14 @@ class Message:
     """
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | tuple[JsonObject, ...]
+    content: str | tuple[Mapping[str, Any], ...]
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> dict[str, Any]:
         """The OpenAI wire shape."""
         content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
-        message: dict[str, JsonValue] = {"role": self.role, "content": content}
+        message: dict[str, Any] = {"role": self.role, "content": content}
         if self.tool_calls:
             message["tool_calls"] = [call.to_json() for call in self.tool_calls]
         if self.tool_call_id:
@@ -73,11 +67,11 @@ class ChatRequest:
     seed: int | None = None
     reasoning_effort: str | None = ""
     """Blank takes the role's own; None sends none whatever the role's is."""
-    schema: JsonObject | None = None
+    schema: Mapping[str, Any] | None = None
     schema_name: str = "reply"
-    tools: tuple[JsonObject, ...] = ()
+    tools: tuple[Mapping[str, Any], ...] = ()
     """OpenAI function tools: `{"type": "function", "function": {"name", "description", "parameters"}}`."""
-    tool_choice: str | JsonObject = ""
+    tool_choice: str | Mapping[str, Any] = ""
     """`auto`, `none`, `required` or one function; blank leaves it to the provider."""
     repeat: int = 0
     priority: int = 0
@@ -88,9 +82,9 @@ class ChatRequest:
     idempotency_key: str = ""
     """Filled in by the client: names this purchase to the provider, so that a repeated one is not billed twice."""
 
-    def key_fields(self) -> dict[str, JsonValue]:
+    def key_fields(self) -> dict[str, Any]:
         """The request's share of the journal key."""
-        fields: dict[str, JsonValue] = {
+        fields: dict[str, Any] = {
             "messages": [m.to_json() for m in self.messages],
             "max_completion_tokens": self.max_completion_tokens,
             "temperature": self.temperature,
@@ -156,7 +150,7 @@ class Backend(Protocol):
         """Names the limiter's account: scheme, host, port and path, no credentials."""
         ...
 
-    def identity(self) -> JsonObject:
+    def identity(self) -> Mapping[str, Any]:
         """What of the backend can change the answer: kind, model, fixed body fields. Part of the journal key. No host,
         no key, no timeout."""
         ...

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skillopt.config.derived import Sizes
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
-from skillopt.forecast.workload import workload
+from skillopt.forecast.workload import Sizes, workload
 
 from .conftest import Run
 

@@ -1,0 +1,177 @@
+"""The search as a state machine: it says which rollouts to make and what to ask, and is told what came out.
+
+Nothing here runs anything. Whoever drives it (the trainer, a simulation) makes the rollouts of `plan`, hands the scores
+to `record` in the order of the plan, answers `asks` with `propose`, and reads `final` at the end. The same answers give
+the same decisions, whatever the width of the run: every draw comes from a stream named after its round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from skillopt.core.streams import named
+from skillopt.optimizer.factorial.design import Rotation, Trial, balanced, best_subset, thompson
+from skillopt.optimizer.factorial.interactions import demanded
+from skillopt.optimizer.factorial.model import Belief, Evidence, Prior, posterior
+from skillopt.optimizer.factorial.pool import Factor, Pool, Proposal, Subset
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the search goes about it. One setting for every world."""
+
+    rollouts: int = 4840
+    round_size: int = 40
+    group_size: int = 2
+    calls: int = 40
+    """Optimizer calls at most."""
+    shown: int = 8
+    balanced_rounds: int = 3
+    width: float = 1.0
+    price: float = 0.0
+    keep: float = 0.008
+    retire: float = 0.02
+    retire_after: int = 60
+    pair_z: float = 3.5
+    prior: Prior = field(default_factory=Prior)
+    support_bonus: float = 0.0
+    last_ask: float = 0.7
+    first_calls: int = 3
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One call of the optimizer: failed attempts to show, and the subset that is believed best."""
+
+    number: int
+    failures: tuple[Trial, ...]
+    believed: Subset
+
+
+class Search:
+    """State of one factorial search."""
+
+    def __init__(self, items: Sequence[str], settings: Settings, seed: int) -> None:
+        self.settings, self.seed = settings, seed
+        self.pool = Pool()
+        self.evidence = Evidence(items)
+        self.rotation = Rotation(items, named(seed, "factorial", "items"))
+        self.round = 0
+        self.made = 0
+        self.asked = 0
+        self.belief: Belief | None = None
+        self.failures: list[Trial] = []
+        self.shown: dict[str, int] = {}
+        self._pairs: tuple[tuple[int, int], ...] = ()
+        self._tried: dict[int, int] = {}
+        self._since = 0
+
+    @property
+    def owners(self) -> list[set[str]]:
+        """Items that each factor was proposed for, by factor number."""
+        return [f.own for f in self.pool.factors]
+
+    @property
+    def done(self) -> bool:
+        """True when the rollouts are spent."""
+        return self.made >= self.settings.rollouts
+
+    def plan(self) -> list[Trial]:
+        """The rollouts of the next round."""
+        s = self.settings
+        self.round += 1
+        size = min(s.round_size, s.rollouts - self.made)
+        groups = -(-size // s.group_size)
+        luck = named(self.seed, "factorial", "design", self.round)
+        self._believe()
+        if self.belief is None or not self.pool.open:
+            subsets = [frozenset[int]()] * groups
+        elif self._since <= s.balanced_rounds:
+            subsets = balanced(self.pool, groups, luck)
+        else:
+            subsets = thompson(self.pool, self.belief, groups, luck, price=s.price, width=s.width)
+        self._since += bool(self.pool.open)
+        items = self.rotation.take(size)
+        trials = [
+            Trial(self.round, n, item, subsets[n // s.group_size], self.rotation.draw(item))
+            for n, item in enumerate(items)
+        ]
+        self.made += size
+        return trials
+
+    def record(self, trials: Sequence[Trial], scores: Sequence[float | None], *, passed: float = 0.5) -> None:
+        """Outcomes in the order of the plan."""
+        for trial, score in zip(trials, scores, strict=True):
+            self.evidence.add(trial.item, trial.subset, score)
+            if score is not None:
+                for n in trial.subset:
+                    self._tried[n] = self._tried.get(n, 0) + 1
+                if score < passed:
+                    self.failures.append(trial)
+
+    def asks(self) -> list[Ask]:
+        """Calls of the optimizer that are due now."""
+        s = self.settings
+        progress = self.made / (s.rollouts * s.last_ask)
+        due = min(s.calls, s.first_calls + int((s.calls - s.first_calls) * min(1.0, progress)))
+        if progress > 1:
+            due = self.asked
+        out: list[Ask] = []
+        believed = self.final() if self.belief is not None else frozenset[int]()
+        while self.asked < due and len(self.failures) >= min(4, s.shown):
+            out.append(Ask(self.asked, self._choose(believed), believed))
+            self.asked += 1
+        if self.asked >= due:
+            self.failures = self.failures[-200:]
+        return out
+
+    def _choose(self, believed: Subset) -> tuple[Trial, ...]:
+        """Failures of subsets nearest to what is believed, items shown least first, later ones first."""
+
+        def rank(trial: Trial) -> tuple[float, ...]:
+            lacking = len(believed - trial.subset)
+            return (self.shown.get(trial.item, 0), lacking, -trial.round, trial.slot)
+
+        chosen: list[Trial] = []
+        for trial in sorted(self.failures, key=rank):
+            if trial.item not in {t.item for t in chosen}:
+                chosen.append(trial)
+            if len(chosen) == self.settings.shown:
+                break
+        for trial in chosen:
+            self.shown[trial.item] = self.shown.get(trial.item, 0) + 1
+            self.failures.remove(trial)
+        return tuple(chosen)
+
+    def propose(self, proposals: Sequence[Proposal]) -> list[Factor]:
+        """What the optimizer proposed; the factors that are new."""
+        before = len(self.pool.factors)
+        for proposal in proposals:
+            self.pool.add(proposal, self.round)
+        return self.pool.factors[before:]
+
+    def _believe(self) -> None:
+        s = self.settings
+        if not self.pool.factors:
+            return
+        if self.round % 5 == 0 and s.pair_z > 0:
+            main = posterior(self.evidence, self.owners, s.prior, means=self._means())
+            self._pairs = demanded(
+                self.evidence, self.owners, main, z=s.pair_z, among=[f.number for f in self.pool.open]
+            )
+        self.belief = posterior(self.evidence, self.owners, s.prior, pairs=self._pairs, means=self._means())
+        for factor, effect in zip(self.pool.factors, self.belief.effects(), strict=True):
+            tried = self._tried.get(factor.number, 0)
+            factor.retired = tried >= s.retire_after and effect.positive < s.retire
+
+    def _means(self) -> list[float]:
+        s = self.settings
+        return [s.prior.mean + s.support_bonus * min(3, f.support - 1) for f in self.pool.factors]
+
+    def final(self) -> Subset:
+        """What is kept."""
+        self._believe()
+        if self.belief is None:
+            return frozenset()
+        return best_subset(self.pool, self.belief, self.belief.mean, price=self.settings.keep)
