@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.gate_world import State, World
-from skillopt.engine.acceptance.trial import LEAST_TRIAL, TRIAL_SHARE
+from skillopt.config.derived import LEAST_TRIAL, TRIAL_SHARE
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely

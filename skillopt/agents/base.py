@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from skillopt.core.item import Item
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.skill import Skill
 from skillopt.model.types import Message, Usage
 
@@ -59,13 +60,13 @@ class Attempt:
     """
 
     text: str = ""
-    trajectory: tuple[Mapping[str, Any], ...] = ()
+    trajectory: tuple[JsonObject, ...] = ()
     tokens: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     system_prompt: str = ""
     user_prompt: str = ""
     lost: str = ""
     cut: str = ""
-    notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    notes: JsonObject = field(default_factory=dict[str, JsonValue])
 
 
 @runtime_checkable

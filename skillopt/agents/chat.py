@@ -5,12 +5,12 @@ A reply that was cut off by the token limit is not adopted; a refusal is an answ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from skillopt.agents.base import Attempt, Task, TokenSums, Turn, first_prompts, text_of, truncated
 from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.json_types import JsonObject
 from skillopt.model.types import ChatModel, ChatRequest, Message
 
 
@@ -30,7 +30,7 @@ class ChatAgent:
         first = task.messages(task.skill.text)
         messages = list(first)
         turns: list[Turn] = []
-        trajectory: list[Mapping[str, Any]] = []
+        trajectory: list[JsonObject] = []
         tokens = TokenSums()
         text = lost = cut = ""
         while True:

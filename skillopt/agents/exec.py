@@ -20,6 +20,7 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
+from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.job import find_program, version_in
@@ -44,7 +45,7 @@ class AgentJournal(CallJournal, Protocol):
 
     def get_meta(self, name: str) -> Any: ...
 
-    def set_meta(self, name: str, value: Any) -> None: ...
+    def set_meta(self, name: str, value: object) -> None: ...
 
 
 class ExecAgent:
@@ -116,7 +117,7 @@ class ExecAgent:
         except ModelError as error:
             return Attempt(lost=str(error), system_prompt=workspace.package, user_prompt=workspace.prompt)
         usage = usage_from_json(value["usage"])
-        rows: list[dict[str, Any]] = value["trajectory"]
+        rows: list[dict[str, JsonValue]] = value["trajectory"]
         if not self.settings.trace:
             rows = [row for row in rows if row.get("type") == "message"]
         return Attempt(

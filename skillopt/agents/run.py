@@ -14,7 +14,7 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from skillopt.agents.faults import fault_of, usage_of
 from skillopt.agents.settings import AgentSettings
@@ -26,6 +26,7 @@ from skillopt.core.errors import (
     ModelError,
     TransientModelError,
 )
+from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import redact
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
@@ -266,11 +267,11 @@ class AgentRun:
                 except UnicodeDecodeError:
                     path.write_bytes(content)
 
-    def _value(self, session: HarnessRun, usage: Usage) -> dict[str, Any]:
+    def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
         """What the journal stores, redacted."""
         owner, settings, asked = self._owner, self._owner.settings, self._asked
         secrets = settings.secrets
-        notes: dict[str, Any] = {
+        notes: dict[str, JsonValue] = {
             "harness": settings.cli.name,
             "version": owner.version,
             "exit_reason": session.exit_reason,

@@ -25,6 +25,7 @@ from skillopt.agents.trace import READ_NOTE, shortened
 from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, Workspace, build_workspace, mark_of
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.launch import Launch, run
@@ -36,7 +37,7 @@ KEY_VERSION = 1
 SHOWN_PLACE = "/workspace"
 """What results show instead of the directory's real path, which is another one each time."""
 
-BASH: Mapping[str, Any] = {
+BASH: JsonObject = {
     "type": "function",
     "function": {
         "name": "bash",
@@ -152,7 +153,7 @@ class _Shell:
         """How many of the commands done have been run in this very directory; the rest came from the journal."""
         self._written = False
 
-    async def result(self, key: str, stage: str, command: str) -> Mapping[str, Any]:
+    async def result(self, key: str, stage: str, command: str) -> JsonObject:
         """A command's output and exit code, from the journal or by running it."""
 
         async def thunk() -> Recorded:
@@ -162,10 +163,10 @@ class _Shell:
 
         entry = await self._journal.once(key, thunk, label=f"a command of a {stage} rollout")
         self._done.append(command)
-        value: Mapping[str, Any] = entry.value
+        value: JsonObject = entry.value
         return value
 
-    async def _run_here(self, command: str) -> dict[str, Any]:
+    async def _run_here(self, command: str) -> dict[str, JsonValue]:
         """Bring the workspace to where the conversation is, then run the command in it."""
         if not self._written:
             await asyncio.to_thread(self._workspace.write, self.place / "work")
@@ -176,7 +177,7 @@ class _Shell:
         self._lived = len(self._done) + 1
         return value
 
-    async def _once(self, command: str) -> dict[str, Any]:
+    async def _once(self, command: str) -> dict[str, JsonValue]:
         home = self.place / "home"
         script = f'ulimit -f {_FILE_BLOCKS} 2>/dev/null; exec /bin/sh -c "$1"'
         launch = Launch(
@@ -213,7 +214,7 @@ class _Loop:
         self._first = first
         self._messages = list(first)
         self._tokens = TokenSums()
-        self._trajectory: list[dict[str, Any]] = []
+        self._trajectory: list[dict[str, JsonValue]] = []
         self._mark = mark_of(task.skill)
         self._read = settings.delivery == "prompt"
         self._commands = 0
@@ -261,7 +262,7 @@ class _Loop:
         output, code = str(result["output"]), result["exit_code"]
         seen = self._mark in output
         self._read = self._read or seen
-        row: dict[str, Any] = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
+        row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
         self._trajectory.append(row if code is None else {**row, "exit_code": code})
         return output if code in (0, None) else f"{output}\n(exit code {code})"
 

@@ -7,8 +7,8 @@ see the skill once and whole already.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
+from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import redact
 from skillopt.harnesses.harness_run import HarnessRun, Step
 
@@ -24,9 +24,9 @@ def read_skill(session: HarnessRun, name: str, mark: str) -> bool:
     return seen or name in session.skills
 
 
-def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tools: bool) -> list[dict[str, Any]]:
+def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tools: bool) -> list[dict[str, JsonValue]]:
     """The session in the shape of a conversation. Without `tools` only what the agent said is kept."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, JsonValue]] = []
     turn = 0
     for step in session.steps:
         if step.kind == "message" and step.text.strip():
@@ -39,12 +39,12 @@ def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tool
     return rows
 
 
-def _tool(step: Step, mark: str, secrets: Collection[str]) -> dict[str, Any]:
+def _tool(step: Step, mark: str, secrets: Collection[str]) -> dict[str, JsonValue]:
     call = step.call if step.tool in _SHELLS else f"{step.tool} {step.call}"
     output = "(no result)" if step.output is None else shortened(step.output)
     if mark in output:
         output = READ_NOTE
-    row: dict[str, Any] = {"type": "tool_call", "cmd": redact(call, secrets), "obs": redact(output, secrets)}
+    row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(call, secrets), "obs": redact(output, secrets)}
     if step.exit_code is not None:
         row["exit_code"] = step.exit_code
     return row

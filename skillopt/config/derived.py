@@ -1,4 +1,4 @@
-"""What follows from settings and from the sizes of the data: steps, trials, credit.
+"""What follows from settings and from the sizes of the data: the rule in force, steps, trials, credit.
 
 Run and forecast both ask here, so that neither can count differently from the other. Arithmetic only.
 """
@@ -6,9 +6,29 @@ Run and forecast both ask here, so that neither can count differently from the o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
 from skillopt.config import Config
 from skillopt.core.errors import ConfigError
+
+RuleName = Literal["off", "strict", "paired"]
+CreditMode = Literal["off", "rejected", "always"]
+
+RESAMPLED = 3
+"""From so many gate candidates on, one of them is a second sample of the reflection."""
+TRIAL_SHARE = 0.4
+"""Training items of a trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
+LEAST_TRIAL = 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Items in use per split."""
+
+    train: int
+    selection: int
+    test: int
 
 
 def steps_per_epoch(train_size: int, batch_size: int, accumulation: int) -> int:
@@ -19,19 +39,31 @@ def steps_per_epoch(train_size: int, batch_size: int, accumulation: int) -> int:
     return math.ceil(train_size / (batch_size * accumulation))
 
 
-RESAMPLED = 3
-"""From so many gate candidates on, one of them is a second sample of the reflection."""
+def rule_name(config: Config) -> RuleName:
+    """The acceptance rule in force: `evaluation.gate_rule`, or `off` where candidates are kept as measured."""
+    return config.evaluation.gate_rule if config.evaluation.use_gate else "off"
 
 
-def drafts(config: Config) -> bool:
-    """True under the rule that keeps drafts."""
-    return config.evaluation.gate_rule == "paired" and config.evaluation.use_gate
+def climbs_on_training_items(config: Config) -> bool:
+    """True under a rule that keeps drafts: what passes a trial on training items goes on, proven or not."""
+    return rule_name(config) == "paired"
 
 
-def trial_items(config: Config, selection: int, train: int) -> int:
-    """Training items of one trial, at most."""
+def rejects_most(config: Config) -> bool:
+    """True under a rule that rejects most candidates: then the next step's work can be done ahead."""
+    return rule_name(config) == "strict"
+
+
+def samples_of_reflection(config: Config) -> int:
+    """Independent samples of a step's reflection."""
+    return max(config.optimizer.proposals, 2 if config.evaluation.gate_candidates >= RESAMPLED else 1)
+
+
+def trial_items(config: Config, selection: int) -> int:
+    """Training items of one trial, as far as there are so many."""
     evaluation = config.evaluation
-    return min(train, evaluation.gate_trial_items or max(8, math.ceil(0.4 * selection * evaluation.repeats)))
+    share = math.ceil(TRIAL_SHARE * selection * evaluation.repeats)
+    return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
 
 
 def most_edits(config: Config) -> int:
@@ -39,12 +71,18 @@ def most_edits(config: Config) -> int:
     return max(1, config.optimizer.learning_rate)
 
 
+def credit_mode(config: Config) -> CreditMode:
+    """When the edits of a patch are tried one by one. `auto` is always under a rule that keeps drafts, else off."""
+    mode = config.evaluation.gate_credit
+    if not config.evaluation.use_gate:
+        return "off"
+    if mode != "auto":
+        return mode
+    return "always" if climbs_on_training_items(config) else "off"
+
+
 def credit_calls(config: Config, edits: int, trial: int) -> int:
     """Most calls of one step's credit; 0 where it is off or the update is no patch."""
-    evaluation = config.evaluation
-    mode = evaluation.gate_credit
-    if mode == "auto":
-        mode = "always" if evaluation.gate_rule == "paired" else "off"
-    if mode == "off" or not evaluation.use_gate or config.optimizer.skill_update_mode != "patch" or edits < 2:
+    if credit_mode(config) == "off" or config.optimizer.skill_update_mode != "patch" or edits < 2:
         return 0
-    return min(evaluation.gate_credit_calls or trial, edits * trial)
+    return min(config.evaluation.gate_credit_calls or trial, edits * trial)

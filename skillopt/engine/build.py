@@ -17,9 +17,8 @@ from skillopt.core.editor import apply_patch
 from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.step_result import StepWork
+from skillopt.engine.step_context import StepContext
 from skillopt.optimizer.aggregate import merge
-from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.race import Proposal
 from skillopt.optimizer.rewrite import candidate, chosen_document, rewrite
 from skillopt.optimizer.veto import faults, in_proposed_order, lines_without_faults, without_faults
@@ -27,16 +26,16 @@ from skillopt.optimizer.veto import faults, in_proposed_order, lines_without_fau
 JOINED = "joined: both won their race, on different items"
 
 
-async def build(context: RunContext, work: StepWork, ctx: StageContext, name: str, change: Change) -> Proposal:
+async def build(ctx: StepContext, name: str, change: Change) -> Proposal:
     """The proposal that a change makes of the step's skill. A rewrite without usable text leaves the skill as it is."""
     if isinstance(change, Patch):
-        return edited(context, work, name, change)
+        return edited(ctx, name, change)
     vetoed: list[VetoedEdit] = []
     if isinstance(change, Suggestions):
-        kept, vetoed = _without_leaks(context, work, change.items)
+        kept, vetoed = _without_leaks(ctx, change.items)
         change = replace(change, items=kept)
         if kept:
-            result = await rewrite(kept, work.skill, ctx, buffer_text=work.buffer_text)
+            result = await rewrite(kept, ctx.skill, ctx.optimizer, buffer_text=ctx.buffer_text)
         else:
             result = Rewrite(
                 lost=f"all suggestions were vetoed: one {vetoed[0].leaks[0]}" if vetoed else "no suggestion"
@@ -44,62 +43,64 @@ async def build(context: RunContext, work: StepWork, ctx: StageContext, name: st
     else:
         change = replace(change, items=(change.first,) if change.first else ())
         result = chosen_document(change)
-    skill, result, veto = _adopted(context, work, result)
+    skill, result, veto = _adopted(ctx, result)
     return Proposal(name, change, skill, rewrite=result, vetoed=(*vetoed, *veto))
 
 
-def edited(context: RunContext, work: StepWork, name: str, patch: Patch) -> Proposal:
+def edited(ctx: StepContext, name: str, patch: Patch) -> Proposal:
     """Apply a patch, without its leaking and its faulty edits; the rest of the skill stays as it is."""
+    context, before = ctx.run, ctx.skill
     optimizer, proposed = context.config.optimizer, patch
     vetoed: list[VetoedEdit] = []
     if optimizer.leakage != "off":
-        kept, vetoed = strip_leaks(work.skill, patch, context.leaks, allowed=context.initial.text)
+        kept, vetoed = strip_leaks(before, patch, context.leaks, allowed=context.initial.text)
         patch = Patch(reasoning=patch.reasoning) if vetoed and optimizer.leakage == "refuse" else kept
-    patch, faulty = without_faults(optimizer, work.skill, patch)
+    patch, faulty = without_faults(optimizer, before, patch)
     vetoed = in_proposed_order([*vetoed, *faulty], proposed)
-    skill, report = apply_patch(work.skill, patch, insert_after_fallback=optimizer.insert_after_fallback)
+    skill, report = apply_patch(before, patch, insert_after_fallback=optimizer.insert_after_fallback)
     if optimizer.leakage != "off" and len(patch.edits) > 1:
         # Pieces that are harmless alone may spell an answer together.
-        together = context.leaks.find(skill.text, allowed=_known(context, work))
+        together = context.leaks.find(skill.text, allowed=_known(ctx))
         if together:
             vetoed.append(VetoedEdit(0, Edit("all edits together"), tuple(together)))
             patch = Patch(reasoning=patch.reasoning)
-            skill, report = apply_patch(work.skill, patch)
+            skill, report = apply_patch(before, patch)
     return Proposal(name, patch, skill, report, vetoed=tuple(vetoed))
 
 
 async def join(
-    context: RunContext, work: StepWork, ctx: StageContext, first: Proposal, second: Proposal
+    ctx: StepContext, room: int | None, vetoed: list[VetoedEdit], first: Proposal, second: Proposal
 ) -> Proposal | None:
-    """Both proposals in one. Items are put together; two documents take a merge call. None when nothing is added."""
+    """Both proposals in one, of at most `room` items (None: no limit). Items are put together; two documents take a
+    merge call. None when nothing is added; what is taken out of the joined change is added to `vetoed`."""
     if isinstance(first.change, Documents):
-        change = await merge("joined", [first.change, second.change], work.skill, ctx, None)
+        change = await merge("joined", [first.change, second.change], ctx.skill, ctx.optimizer, None)
     else:
         fresh = [item for item in second.change.items if item not in first.change.items]
         if not fresh:
             return None
-        room = None if work.budget is None else max(0, work.budget - len(first.change.items))
-        if room == 0:
+        left = None if room is None else max(0, room - len(first.change.items))
+        if left == 0:
             return None
-        change = with_items(first.change, [*first.change.items, *fresh[:room]])
-    proposal = await build(context, work, ctx, "joined", replace(change, reasoning=JOINED))
-    work.vetoed += proposal.vetoed
+        change = with_items(first.change, [*first.change.items, *fresh[:left]])
+    proposal = await build(ctx, "joined", replace(change, reasoning=JOINED))
+    vetoed += proposal.vetoed
     return None if proposal.rewrite is not None and proposal.rewrite.lost else proposal
 
 
-def _known(context: RunContext, work: StepWork) -> str:
+def _known(ctx: StepContext) -> str:
     """Text that may be said again: whoever repeats it copies nothing new."""
-    return f"{context.initial.text}\n\n{work.skill.text}"
+    return f"{ctx.run.initial.text}\n\n{ctx.skill.text}"
 
 
 def _without_leaks(
-    context: RunContext, work: StepWork, suggestions: Sequence[Suggestion]
+    ctx: StepContext, suggestions: Sequence[Suggestion]
 ) -> tuple[tuple[Suggestion, ...], list[VetoedEdit]]:
     """The suggestions that may reach the writer, and the vetoed ones. Their motivation is no skill text and stays."""
-    mode, kept, vetoed = context.config.optimizer.leakage, list[Suggestion](), list[VetoedEdit]()
+    mode, kept, vetoed = ctx.run.config.optimizer.leakage, list[Suggestion](), list[VetoedEdit]()
     for number, item in enumerate(suggestions, start=1):
         text = f"{item.title}\n{item.instruction}"
-        leaks = context.leaks.find(text, allowed=_known(context, work)) if mode != "off" else []
+        leaks = ctx.run.leaks.find(text, allowed=_known(ctx)) if mode != "off" else []
         if leaks:
             vetoed.append(VetoedEdit(number, Edit(item.type), tuple(leaks)))
         else:
@@ -107,19 +108,19 @@ def _without_leaks(
     return (() if vetoed and mode == "refuse" else tuple(kept)), vetoed
 
 
-def _adopted(context: RunContext, work: StepWork, result: Rewrite) -> tuple[Skill, Rewrite, list[VetoedEdit]]:
+def _adopted(ctx: StepContext, result: Rewrite) -> tuple[Skill, Rewrite, list[VetoedEdit]]:
     """The candidate of a rewrite, the rewrite with the reason when there is none, and the veto."""
     if result.lost:
-        return work.skill, result, []
-    skill = candidate(work.skill, result.text)
+        return ctx.skill, result, []
+    skill = candidate(ctx.skill, result.text)
     if skill is None:
-        return work.skill, replace(result, lost="the rewritten skill has no text"), []
-    leaks = context.leaks.find(skill.text, allowed=_known(context, work)) if _checks(context) else []
-    found = leaks or faults(context.config.optimizer, work.skill, skill)
+        return ctx.skill, replace(result, lost="the rewritten skill has no text"), []
+    leaks = ctx.run.leaks.find(skill.text, allowed=_known(ctx)) if _checks(ctx.run) else []
+    found = leaks or faults(ctx.run.config.optimizer, ctx.skill, skill)
     if found:
         # Text and summary are left out of the result file: they may hold sealed text, or a secret.
         vetoed = Rewrite(lost=f"vetoed: the rewritten skill {found[0]}")
-        return work.skill, vetoed, [VetoedEdit(0, Edit("whole document"), tuple(found))]
+        return ctx.skill, vetoed, [VetoedEdit(0, Edit("whole document"), tuple(found))]
     return skill, result, []
 
 

@@ -11,25 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skillopt.config.derived import LEAST_TRIAL
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
-from skillopt.engine.acceptance.trial import LEAST_TRIAL, default_trial, run_trial
+from skillopt.engine.acceptance.trial import default_trial, run_trial
 from skillopt.engine.build import build
-from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.context import count_rollouts
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_result import Credit, Credited, StepWork
-from skillopt.optimizer.context import StageContext
+from skillopt.engine.step_context import StepContext
+from skillopt.engine.step_result import Built, Credit, Credited
 from skillopt.optimizer.race import Proposal
-
-
-def credit_mode(context: RunContext) -> str:
-    """`off`, `rejected` (after a rejected patch) or `always`. `auto` is always under the paired rule."""
-    evaluation = context.config.evaluation
-    if not evaluation.use_gate:
-        return "off"
-    if evaluation.gate_credit != "auto":
-        return evaluation.gate_credit
-    return "always" if evaluation.gate_rule == "paired" else "off"
 
 
 def shares(edits: Sequence[Edit], budget: int, wanted: int) -> tuple[list[tuple[Edit, ...]], int]:
@@ -41,32 +32,29 @@ def shares(edits: Sequence[Edit], budget: int, wanted: int) -> tuple[list[tuple[
     return cut, max(1, min(wanted, budget // len(cut)))
 
 
-async def credit(context: RunContext, work: StepWork, ctx: StageContext, state: TrainState) -> Credit | None:
+async def credit(built: Built, state: TrainState, ctx: StepContext) -> Credit | None:
     """Try the edits of the step's proposal one by one. None where there is nothing to tell apart."""
-    proposal, evaluation = work.proposal, context.config.evaluation
+    proposal, context, step = built.proposal, ctx.run, ctx.step
     if proposal is None or not isinstance(proposal.change, Patch) or len(proposal.change.edits) < 2:
         return None
     wanted = default_trial(context)
-    budget = evaluation.gate_credit_calls or wanted
-    groups, items = shares(proposal.change.edits, budget, wanted)
-    step = work.plan.step
-    context.emit("stage.start", stage="credit", step=step, epoch=work.plan.epoch, total=len(groups))
+    groups, items = shares(proposal.change.edits, context.config.evaluation.gate_credit_calls or wanted, wanted)
+    context.emit("stage.start", stage="credit", step=step, epoch=ctx.plan.epoch, total=len(groups))
 
     async def one(edits: tuple[Edit, ...]) -> Credited:
-        alone = await build(context, work, ctx, "alone", Patch(edits))
-        if alone.skill == work.skill:
+        alone = await build(ctx, "alone", Patch(edits))
+        if alone.skill == ctx.skill:
             return Credited(edits, None)
-        trial = await run_trial(context, alone.skill, state, step=step, shown=work.all_rollouts, most=items)
+        trial = await run_trial(context, alone.skill, state, step=step, shown=built.rollouts, most=items)
         return Credited(edits, trial)
 
     with context.timings.measure(step, "credit"):
         rows = await gather_all([one(group) for group in groups])
     asked = [r for row in rows if row.trial for r in row.trial.rollouts]
-    count_rollouts(work.tally, "trial", asked)
+    count_rollouts(ctx.tally, "trial", asked)
     kept = tuple(e for row in rows if row.kept for e in row.edits)
     context.emit("stage.end", stage="credit", step=step, kept=len(kept), total=len(proposal.change.edits))
     rest: Proposal | None = None
     if kept:
-        patch = Patch(kept, proposal.change.reasoning, proposal.change.meta)
-        rest = await build(context, work, ctx, proposal.name, patch)
-    return Credit(tuple(rows), rest if rest is not None and rest.skill != work.skill else None, len(asked))
+        rest = await build(ctx, proposal.name, Patch(kept, proposal.change.reasoning, proposal.change.meta))
+    return Credit(tuple(rows), rest if rest is not None and rest.skill != ctx.skill else None, len(asked))

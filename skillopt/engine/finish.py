@@ -16,8 +16,8 @@ from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, Interrupted, PatienceOver, StopRun
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.acceptance.decide import count_gate, settle
-from skillopt.engine.acceptance.paired import last_look
+from skillopt.engine.acceptance.decide import count, tell
+from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import TARGET_STAGES, cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
@@ -55,6 +55,7 @@ def kind_of(stop: StopRun | None) -> str | None:
 
 
 async def finish(
+    rule: AcceptanceRule,
     context: RunContext,
     state: TrainState,
     total_steps: int,
@@ -63,13 +64,13 @@ async def finish(
     stopped: StopRun | None,
     test: bool = True,
 ) -> RunResult:
-    """Promote the current skill if it measured better, run the sealed test, write summary and report.
+    """Let the rule decide about what is open, run the sealed test, write summary and report.
 
     `test` is False when the run ended before its initial skill was measured: there is nothing to compare then.
     """
     for name in ENDINGS:  # of an earlier end of this run, whose skills may be others
         await asyncio.to_thread(context.run_dir.remove, name)
-    last = await final_selection(context, state, tally)
+    state, last = await final_selection(rule, context, state, tally)
     tests: dict[str, list[Rollout]] = {}
     why_not = str(stopped) if stopped else ""
     if test:
@@ -89,42 +90,31 @@ async def finish(
     )
 
 
-async def final_selection(context: RunContext, state: TrainState, tally: Tally) -> dict[str, Any] | None:
-    """The current skill becomes best when its gate score is higher; it was measured when it was accepted.
+async def final_selection(
+    rule: AcceptanceRule, context: RunContext, state: TrainState, tally: Tally
+) -> tuple[TrainState, dict[str, Any] | None]:
+    """What the rule decides about a draft that is still open, and the state after it. Without a draft, a last skill
+    that is not the best one leaves its measurement.
 
-    Under the paired rule a draft gets the run's last look instead, and what came of it is returned.
+    A look that a fault or a budget prevents proves nothing: the best skill stays.
     """
-    current, best = state.current, state.best
-    if state.ledger is not None and state.history:
-        return await _last_look(context, state, tally)
-    if current.skill == best.skill or current.gate_score is None:
-        return None
-    if best.rank is None or (current.rank is not None and current.rank > best.rank):
-        state.best, state.best_origin = current, state.current_origin
-        state.best_step = state.history[-1]["step"] if state.history else 0
-    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "final_selection_eval", list(current.rollouts))
-    return None
-
-
-async def _last_look(context: RunContext, state: TrainState, tally: Tally) -> dict[str, Any] | None:
-    """A look that a fault or a budget prevents proves nothing: the best skill stays."""
-    step = int(state.history[-1]["step"])
+    folder = context.run_dir.root / "final_selection_eval"
     try:
-        gated = await last_look(context, state, step=step)
+        decision = await rule.finish(state, context)
     except StopRun as error:
         context.emit("notice", text=f"the last draft was not looked at: {error}")
-        state.drop_draft()
-        return {"action": "undecided", "reason": f"not looked at: {error}"}
-    if gated is None:
-        return None
-    count_gate(tally, gated)
-    settle(state, gated, origin=state.current_origin, step=step)
+        return state.without_draft(), {"action": "undecided", "reason": f"not looked at: {error}"}
+    if decision is None:
+        if state.current.skill != state.best.skill and state.current.rollouts:
+            await asyncio.to_thread(write_rollout_dir, folder, list(state.current.rollouts))
+        return state, None
+    count(tally, decision)
+    tell(context, state, decision, epoch=None, stage="final_selection")
+    state = state.after(decision)
     if state.is_draft:  # the run is over: what was not proven is no result
-        state.drop_draft()
-    context.emit("gate.verdict", stage="last_look", step=step, current_score=state.current.gate_score,
-                 best_score=state.best.gate_score, **gated.verdict.to_json())  # fmt: skip
-    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "final_selection_eval", list(gated.rollouts))
-    return gated.to_json()
+        state = state.without_draft()
+    await asyncio.to_thread(write_rollout_dir, folder, list(decision.rollouts))
+    return state, decision.to_json()
 
 
 async def sealed_test(
@@ -309,7 +299,7 @@ def _flat_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _write(context: RunContext, state: TrainState, summary: dict[str, Any]) -> None:
     run_dir = context.run_dir
     run_dir.write("best_skill.md", state.best.skill.text)
-    run_dir.write("history.json", state.history)  # a run that took no step has one too
+    run_dir.write("history.json", list(state.history))  # a run that took no step has one too
     run_dir.write("runtime_state.json", state.view())
     run_dir.write("summary.json", summary)
     report = render_report(summary, state.history, context.initial.text, state.best.skill.text)

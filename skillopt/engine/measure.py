@@ -55,6 +55,7 @@ async def measure(
                 repeat=k,
                 priority=priority,
                 width=context.config.env.workers,
+                scoring=context.scoring,
             )
             for k in range(first, first + repeats)
         ]
@@ -86,7 +87,9 @@ async def stream_decision(
     async def one(position: int, certain: bool) -> Rollout:
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
-        rollout = await run_one(context.env, item, candidate, context.target, Call(stage, repeat, priority))
+        rollout = await run_one(
+            context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring)
+        )
         context.emit("stage.progress", stage=shown_as, step=step, done=position + 1, total=len(places))
         return rollout
 

@@ -1,14 +1,15 @@
-"""What a run carries from one epoch to the next, besides its skills: changed at an epoch's end only."""
+"""What a run carries from one epoch to the next, besides its skills."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from skillopt.core.skill import Skill
 
 
-@dataclass
+@dataclass(frozen=True)
 class EpochMemory:
     """Part of the state. Like all of it, a function of recorded answers: after an interruption it is the same."""
 
@@ -18,7 +19,7 @@ class EpochMemory:
     """Advice of the optimizer to itself; blank until an epoch wrote some."""
     meta_summary: str = ""
     """What the last meta reflection said; only the next one reads it."""
-    directions: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    directions: tuple[dict[str, Any], ...] = ()
     """What each step of the running epoch tried and what became of it; emptied at each epoch start."""
-    results: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    results: tuple[Mapping[str, Any], ...] = ()
     """The result files of all epoch ends so far, with their tokens."""

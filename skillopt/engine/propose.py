@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
 
@@ -15,73 +16,75 @@ from skillopt.core.skill import Skill
 from skillopt.engine.build import build, join
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.step_result import StepWork
+from skillopt.engine.step_context import StepContext
+from skillopt.engine.step_result import Built, Merged, Named, Reflected, Selected
 from skillopt.optimizer.aggregate import aggregate
-from skillopt.optimizer.autonomous import BatchScore, decide
-from skillopt.optimizer.context import StageContext
+from skillopt.optimizer.autonomous import BatchScore, LrDecision, decide
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal, course, race
 from skillopt.optimizer.reflect import partition
-from skillopt.optimizer.select import select
+from skillopt.optimizer.select import Selection, select
 
 CLOSENESS_CHARS = 400
 
 
-async def propose(context: RunContext, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
-    """Stages 3 and 4: each sample's patches become one named change of at most B items; whole documents have no B."""
-    step = work.plan.step
-    work.merged = ctx.mode.empty
-    with context.timings.measure(step, "aggregate"):
-        proposals = await _aggregated(context, work, ctx)
-    chosen: list[tuple[str, Change]] = []
-    with context.timings.measure(step, "select"):
-        await _decide_budget(context, work, ctx, [change for _, change in proposals])
-        for name, change in proposals:
-            selection = await select(change, work.skill, ctx, budget=work.budget)
+async def aggregate_all(reflected: Reflected, ctx: StepContext) -> Merged:
+    """Stage 3: each sample's patches become one named change. In the compact profile patches are not merged by the
+    model, which a small one does badly: each group's patch stands for itself."""
+    changes: list[Named] = []
+    with ctx.run.timings.measure(ctx.step, "aggregate"):
+        for sample, reflections in enumerate(reflected.samples):
+            failures = [p for r in reflections for p in r.patches("failure")]
+            successes = [p for r in reflections for p in r.patches("success")]
+            if ctx.optimizer.settings.profile == "compact":
+                changes += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
+            elif failures or successes:
+                total = len(failures) + len(successes)
+                ctx.run.emit("stage.start", stage="aggregate", step=ctx.step, total=total)
+                merged = await aggregate(failures, successes, ctx.skill, ctx.optimizer)
+                changes.append((f"sample {sample}", merged))
+    return Merged(reflected, tuple(changes))
+
+
+async def select_all(merged: Merged, ctx: StepContext) -> Selected:
+    """Stage 4: each change is cut to at most B items; whole documents have no B."""
+    mode, chosen = ctx.optimizer.mode, list[Named]()
+    first: Change = mode.empty
+    shown: Selection | None = None
+    with ctx.run.timings.measure(ctx.step, "select"):
+        decision = await _decided_budget(merged, ctx)
+        budget = ctx.budget if decision is None else decision.learning_rate
+        for name, change in merged.changes:
+            selection = await select(change, ctx.skill, ctx.optimizer, budget=budget)
             if not chosen:
-                work.merged, work.selection = change, selection if ctx.mode.budgeted else None
+                first, shown = change, selection if mode.budgeted else None
             if selection.change.items:
                 chosen.append((name, selection.change))
-    context.emit("stage.end", stage="select", step=step, merged=sum(len(c.items) for _, c in proposals),
-                 ranked=sum(len(c.items) for _, c in chosen), budget=work.budget)  # fmt: skip
-    return chosen
+    ctx.run.emit("stage.end", stage="select", step=ctx.step, merged=sum(len(c.items) for _, c in merged.changes),
+                 ranked=sum(len(c.items) for _, c in chosen), budget=budget)  # fmt: skip
+    return Selected(merged.reflected, tuple(chosen), first, shown, budget, decision)
 
 
-async def _aggregated(context: RunContext, work: StepWork, ctx: StageContext) -> list[tuple[str, Change]]:
-    """One change a sample. In the compact profile patches are not merged by the model, which a small one does badly:
-    each group's patch stands for itself."""
-    step, proposals = work.plan.step, list[tuple[str, Change]]()
-    for sample, reflections in enumerate(work.reflections):
-        failures = [p for r in reflections for p in r.patches("failure")]
-        successes = [p for r in reflections for p in r.patches("success")]
-        if ctx.settings.profile == "compact":
-            proposals += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
-        elif failures or successes:
-            context.emit("stage.start", stage="aggregate", step=step, total=len(failures) + len(successes))
-            proposals.append((f"sample {sample}", await aggregate(failures, successes, work.skill, ctx)))
-    return proposals
-
-
-async def _decide_budget(context: RunContext, work: StepWork, ctx: StageContext, changes: Sequence[Change]) -> None:
+async def _decided_budget(merged: Merged, ctx: StepContext) -> LrDecision | None:
     """In the autonomous mode the optimizer's decision replaces the schedule's budget, for all proposals of the step."""
-    score = compute_score(r.outcome for r in work.all_rollouts)
-    wanted = context.config.optimizer.lr_control_mode == "autonomous" and any(c.items for c in changes)
-    if not wanted or work.budget is None or score is None:
-        return
-    work.lr_decision = await decide(
+    score = compute_score(r.outcome for r in merged.reflected.rolled.all)
+    changes = [change for _, change in merged.changes]
+    wanted = ctx.run.config.optimizer.lr_control_mode == "autonomous" and any(c.items for c in changes)
+    if not wanted or ctx.budget is None or score is None:
+        return None
+    return await decide(
         changes,
-        work.skill,
-        ctx,
+        ctx.skill,
+        ctx.optimizer,
         batch=BatchScore(score.n, score.hard, score.soft),
-        buffer_text=work.buffer_text,
-        scheduled=work.budget,
+        buffer_text=ctx.buffer_text,
+        scheduled=ctx.budget,
     )
-    work.budget = work.lr_decision.learning_rate
 
 
-def with_single_edits(changes: Sequence[tuple[str, Change]], wanted: int) -> list[tuple[str, Change]]:
+def with_single_edits(changes: Sequence[Named], wanted: int) -> list[Named]:
     """The changes and, up to `wanted` in all, the first one's top items alone."""
-    more: list[tuple[str, Change]] = []
+    more: list[Named] = []
     if changes and len(changes[0][1].items) > 1 and not isinstance(changes[0][1], Documents):
         name, first = changes[0]
         alone = [(f"{name} item {n} alone", with_items(first, [item])) for n, item in enumerate(first.items)]
@@ -89,58 +92,64 @@ def with_single_edits(changes: Sequence[tuple[str, Change]], wanted: int) -> lis
     return [*changes, *more]
 
 
-async def choose(context: RunContext, work: StepWork, ctx: StageContext, changes: Sequence[tuple[str, Change]]) -> None:
+async def update(selected: Selected, ctx: StepContext) -> Built:
     """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
-    step, whole = work.plan.step, len(changes)
-    changes = with_single_edits(changes, context.config.evaluation.gate_candidates)
-    with context.timings.measure(step, "update"):
-        proposals = await gather_all([build(context, work, ctx, name, change) for name, change in changes])
+    config, whole = ctx.run.config, len(selected.changes)
+    changes = with_single_edits(selected.changes, config.evaluation.gate_candidates)
+    with ctx.run.timings.measure(ctx.step, "update"):
+        proposals = await gather_all([build(ctx, name, change) for name, change in changes])
     # What leaks in an item alone was counted with the change it is taken from; a vetoed rewrite of it (0) was not.
-    work.vetoed += [leak for n, p in enumerate(proposals) for leak in p.vetoed if n < whole or leak.index == 0]
+    vetoed = tuple(v for n, p in enumerate(proposals) for v in p.vetoed if n < whole or v.index == 0)
     usable = [p for p in proposals if p.rewrite is None or not p.rewrite.lost]
-    distinct = list({p.skill.hash: p for p in reversed(usable) if p.skill != work.skill}.values())[::-1]
+    distinct = list({p.skill.hash: p for p in reversed(usable) if p.skill != ctx.skill}.values())[::-1]
+    built = Built(selected, usable[0] if usable else None, vetoed=vetoed)
     if not distinct:
-        work.proposal = usable[0] if usable else None
-        _say_why_nothing(context, work, proposals)
-    elif context.config.optimizer.proposals == 1 and len(distinct) == 1:
-        work.proposal = distinct[0]
+        reason, action = _why_nothing(built, proposals, ctx)
+        built = replace(built, skip_reason=reason, skip_action=action)
+    elif config.optimizer.proposals == 1 and len(distinct) == 1:
+        built = replace(built, proposal=distinct[0])
     else:
-        await _race(context, work, ctx, distinct)
-    shown = work.proposal or next(iter(proposals), None)
-    work.rewrite = shown.rewrite if shown else None
-    if work.proposal is not None:
-        context.emit("stage.end", stage="update", step=step, before=len(work.skill.text),
-                     after=len(work.proposal.skill.text), **work.proposal.report.summary())  # fmt: skip
+        built = await _raced(replace(built, proposal=None), distinct, ctx)
+    shown = built.proposal or next(iter(proposals), None)
+    if built.proposal is not None:
+        ctx.run.emit("stage.end", stage="update", step=ctx.step, before=len(ctx.skill.text),
+                     after=len(built.proposal.skill.text), **built.proposal.report.summary())  # fmt: skip
+    return replace(built, rewrite=shown.rewrite if shown else None)
 
 
-def _say_why_nothing(context: RunContext, work: StepWork, proposals: Sequence[Proposal]) -> None:
-    """Why no candidate came of the step. Without any usable text a rewriting mode skips under a name of its own."""
-    mode = update_mode(context.config.optimizer.skill_update_mode)
-    groups = [g for sample in work.reflections for r in sample for g in r.groups]
-    proposed = any(g.reply is not None and g.reply.patch.items for g in groups)
-    if mode.suffix and proposed and work.proposal is None:
-        work.skip_action = "skip_no_rewrite"
+def _why_nothing(built: Built, proposals: Sequence[Proposal], ctx: StepContext) -> tuple[str, str]:
+    """Why no candidate came of the step, and its action: without any usable text a rewriting mode skips under a name
+    of its own."""
+    mode = update_mode(ctx.run.config.optimizer.skill_update_mode)
+    proposed = any(g.reply is not None and g.reply.patch.items for g in built.reflected.groups)
+    nothing_usable = mode.suffix and proposed and built.proposal is None
+    action = "skip_no_rewrite" if nothing_usable else "skip_no_patches"
+    return _nothing_because(built, proposals, ctx, proposed=proposed), action
+
+
+def _nothing_because(built: Built, proposals: Sequence[Proposal], ctx: StepContext, *, proposed: bool) -> str:
+    mode, groups = update_mode(ctx.run.config.optimizer.skill_update_mode), built.reflected.groups
+    decided = built.selected.lr_decision
     lost = next((p.rewrite.lost for p in proposals if p.rewrite is not None and p.rewrite.lost), "")
     if lost:
-        work.skip_reason = lost
-    elif work.vetoed:
-        work.skip_reason = f"all {mode.noun}s were vetoed: {work.vetoed[0].leaks[0]}"
-    elif proposals:
-        work.skip_reason = "the rewrite left the skill as it was" if mode.suffix else "no edit could be applied"
-    elif groups and all(g.reply is None for g in groups):
-        work.skip_reason = f"no analyst reply could be used; the first: {groups[0].lost}"
-    elif work.lr_decision is not None and work.budget == 0:
-        work.skip_reason = f"the optimizer decided to apply none of {work.lr_decision.available} {mode.noun}s"
-    elif proposed:
-        work.skip_reason = f"the analysts proposed {mode.noun}s, but the merged patch held none"
-    else:
-        failures, _ = partition(work.all_rollouts, context.env.pass_threshold)
-        article = "an" if mode.noun[0] in "aeiou" else "a"
-        work.skip_reason = (
-            f"no analyst proposed {article} {mode.noun}"
-            if failures
-            else "every task of the batch was solved; nothing to learn from"
-        )
+        return lost
+    if built.vetoed:
+        return f"all {mode.noun}s were vetoed: {built.vetoed[0].leaks[0]}"
+    if proposals:
+        return "the rewrite left the skill as it was" if mode.suffix else "no edit could be applied"
+    if groups and all(g.reply is None for g in groups):
+        return f"no analyst reply could be used; the first: {groups[0].lost}"
+    if decided is not None and built.selected.budget == 0:
+        return f"the optimizer decided to apply none of {decided.available} {mode.noun}s"
+    if proposed:
+        return f"the analysts proposed {mode.noun}s, but the merged patch held none"
+    failures, _ = partition(built.rollouts, ctx.run.env.pass_threshold)
+    article = "an" if mode.noun[0] in "aeiou" else "a"
+    return (
+        f"no analyst proposed {article} {mode.noun}"
+        if failures
+        else "every task of the batch was solved; nothing to learn from"
+    )
 
 
 def closeness(context: RunContext) -> Callable[[Rollout], float]:
@@ -156,26 +165,27 @@ def closeness(context: RunContext) -> Callable[[Rollout], float]:
     return near
 
 
-async def _race(context: RunContext, work: StepWork, ctx: StageContext, proposals: Sequence[Proposal]) -> None:
-    step = work.plan.step
-    failures, successes = partition(work.all_rollouts, context.env.pass_threshold)
-    track = course(failures, successes, size=context.config.optimizer.race_items, seed=work.plan.batches[0].seed)
-    context.emit("stage.start", stage="race", step=step, epoch=work.plan.epoch, total=len(proposals))
+async def _raced(built: Built, proposals: Sequence[Proposal], ctx: StepContext) -> Built:
+    """The proposals on the batch's own items; the best of them is the candidate, unless it loses there."""
+    context, step = ctx.run, ctx.step
+    failures, successes = partition(built.rollouts, context.env.pass_threshold)
+    track = course(failures, successes, size=context.config.optimizer.race_items, seed=ctx.plan.batches[0].seed)
+    context.emit("stage.start", stage="race", step=step, epoch=ctx.plan.epoch, total=len(proposals))
     tried: list[Rollout] = []
+    vetoed = list(built.vetoed)
 
     async def attempt(skill: Skill, items: Sequence[Item]) -> list[Rollout]:
         rollouts = await measure(context, skill, items, stage="race", step=step)
         tried.extend(rollouts)
         return rollouts
 
+    joined = partial(join, ctx, built.selected.budget, vetoed)
     with context.timings.measure(step, "race"):
-        work.runners = await race(
-            proposals, track, context.metric.value, closeness(context), attempt, partial(join, context, work, ctx)
-        )
-    count_rollouts(work.tally, "race", tried)
-    best = work.runners[0]
-    if best.gain >= 0:  # a few items prove no candidate useless; one that loses on them is not worth a gate
-        work.proposal = best.proposal
-    else:
-        work.skip_reason = f"none of {len(work.runners)} proposals held its own on the batch's items"
-    context.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in work.runners])
+        runners = await race(proposals, track, context.metric.value, closeness(context), attempt, joined)
+    count_rollouts(ctx.tally, "race", tried)
+    context.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in runners])
+    built = replace(built, runners=tuple(runners), vetoed=tuple(vetoed))
+    if runners[0].gain >= 0:  # a few items prove no candidate useless; one that loses on them is not worth a gate
+        return replace(built, proposal=runners[0].proposal)
+    reason = f"none of {len(runners)} proposals held its own on the batch's items"
+    return replace(built, skip_reason=reason)

@@ -13,24 +13,26 @@ from typing import Any
 from skillopt.core.change import Documents, Payload
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
-from skillopt.engine.reflection.appendix_record import write_flush
+from skillopt.engine.reflection.appendix_record import write_notes
 from skillopt.engine.reflection.deep import write_deep
 from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_result import StepWork
+from skillopt.engine.step_result import Built, StepResult
 from skillopt.envs.views import write_rollout_dir
+from skillopt.optimizer import buffer
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
+from skillopt.optimizer.schedule import unrounded
 from skillopt.records.directory import RunDir
 
 
-def _rollout_fields(context: RunContext, work: StepWork) -> dict[str, Any]:
-    score = compute_score(r.outcome for r in work.all_rollouts)
+def _rollout_fields(context: RunContext, found: StepResult) -> dict[str, Any]:
+    score = compute_score(r.outcome for r in found.rollouts)
     batches: list[dict[str, Any]] = []
-    for k, (batch, rollouts) in enumerate(zip(work.plan.batches, work.rollouts, strict=True)):
+    for k, (batch, rollouts) in enumerate(zip(found.plan.batches, found.reflected.rolled.batches, strict=True)):
         part = compute_score(r.outcome for r in rollouts)
-        reflection = work.reflections[0][k]
+        reflection = found.reflected.samples[0][k]
         batches.append(
             {
                 "batch_idx": k,
@@ -42,57 +44,57 @@ def _rollout_fields(context: RunContext, work: StepWork) -> dict[str, Any]:
                 "n_success_patches": len(reflection.patches("success")),
             }
         )
-    failures, _ = partition(work.all_rollouts, context.env.pass_threshold)
+    failures, _ = partition(found.rollouts, context.env.pass_threshold)
     return {
         "rollout_hard": score.hard if score else None,
         "rollout_soft": score.soft if score else None,
-        "rollout_n": len(work.all_rollouts),
+        "rollout_n": len(found.rollouts),
         "rollout_n_failed": len(failures),
-        "rollout_n_missing": sum(r.scored is None for r in work.all_rollouts),
+        "rollout_n_missing": sum(r.scored is None for r in found.rollouts),
         "accumulation_batches": batches,
     }
 
 
-def _patch_fields(work: StepWork) -> dict[str, Any]:
-    failure = sum(len(r.patches("failure")) for s in work.reflections for r in s)
-    success = sum(len(r.patches("success")) for s in work.reflections for r in s)
-    ranked: tuple[Payload, ...] = work.proposal.change.items if work.proposal else ()
-    if work.rewrite is not None and not ranked and work.selection is not None:
-        ranked = work.selection.change.items  # chosen, although no usable text came of them
+def _patch_fields(found: StepResult) -> dict[str, Any]:
+    failure = sum(len(r.patches("failure")) for s in found.reflected.samples for r in s)
+    success = sum(len(r.patches("success")) for s in found.reflected.samples for r in s)
+    ranked: tuple[Payload, ...] = found.built.proposal.change.items if found.built.proposal else ()
+    if found.built.rewrite is not None and not ranked and found.selected.selection is not None:
+        ranked = found.selected.selection.change.items  # chosen, although no usable text came of them
     return {
         "n_patches": failure + success,
         "n_failure_patches": failure,
         "n_success_patches": success,
-        "n_edits_merged": len(work.merged.items),
+        "n_edits_merged": len(found.selected.merged.items),
         "n_edits_ranked": len(ranked),
         "support_counts": [e.support_count for e in ranked],
-        "n_edits_leaked": len(work.vetoed),
-        "n_proposals": len(work.runners) or (1 if work.proposal else 0),
+        "n_edits_leaked": len(found.built.vetoed),
+        "n_proposals": len(found.built.runners) or (1 if found.built.proposal else 0),
     }
 
 
-def _update_fields(context: RunContext, work: StepWork) -> dict[str, Any]:
+def _update_fields(context: RunContext, found: StepResult) -> dict[str, Any]:
     """Budget and update, with the fields that only some modes have."""
     optimizer = context.config.optimizer
     mode = update_mode(optimizer.skill_update_mode)
     fields: dict[str, Any] = {
-        "edit_budget": work.budget,
+        "edit_budget": found.selected.budget,
         "lr_control_mode": optimizer.lr_control_mode if mode.budgeted else "none",
     }
     if fields["lr_control_mode"] == "autonomous":
-        fields["lr_decision"] = lr_decision(work)
+        fields["lr_decision"] = lr_decision(found)
     if mode.suffix:
-        fields["rewrite_change_summary"] = list(work.rewrite.change_summary) if work.rewrite else []
+        fields["rewrite_change_summary"] = list(found.built.rewrite.change_summary) if found.built.rewrite else []
         fields["edit_apply_summary"] = None
     else:
-        fields["edit_apply_summary"] = work.proposal.report.summary() if work.proposal else None
+        fields["edit_apply_summary"] = found.built.proposal.report.summary() if found.built.proposal else None
     return fields
 
 
-def lr_decision(work: StepWork) -> dict[str, Any] | None:
+def lr_decision(found: StepResult) -> dict[str, Any] | None:
     """The autonomous decision of a step; None when nothing was there to decide on."""
-    decision = work.lr_decision
-    return decision.to_json(step=work.plan.step, epoch=work.plan.epoch) if decision else None
+    decision = found.selected.lr_decision
+    return decision.to_json(step=found.plan.step, epoch=found.plan.epoch) if decision else None
 
 
 def lr_history(history: Sequence[Mapping[str, Any]]) -> str:
@@ -101,9 +103,9 @@ def lr_history(history: Sequence[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _credit_fields(work: StepWork) -> dict[str, Any]:
+def _credit_fields(found: StepResult) -> dict[str, Any]:
     """What each edit did alone; the rejection of the whole patch when its better part went to the gate once more."""
-    credit, first = work.credit, work.first_gated
+    credit, first = found.judged.credit, found.judged.first
     fields: dict[str, Any] = {}
     if credit is not None:
         tried = sum(len(row.edits) for row in credit.rows)
@@ -113,93 +115,133 @@ def _credit_fields(work: StepWork) -> dict[str, Any]:
     return fields
 
 
-def step_record(context: RunContext, work: StepWork, state: TrainState) -> dict[str, Any]:
+def step_record(context: RunContext, found: StepResult, state: TrainState) -> dict[str, Any]:
     """The history entry (artifacts §2). `state` is what it is after the step was applied."""
-    gated, proposal = work.gated, work.proposal
+    decision, proposal = found.decision, found.built.proposal
     # By name: stages that run side by side are first heard of in any order.
-    tokens = dict(sorted(work.tally.stages.items()))
-    measured = gated.measured if gated else None
+    tokens = dict(sorted(found.tally.stages.items()))
+    measured = decision.measured if decision else None
     score = measured.score if measured else None
-    verdict = gated.to_json() if gated else {"candidate_gate_score": None, "reason": work.skip_reason}
+    verdict = decision.to_json() if decision else {"candidate_gate_score": None, "reason": found.built.skip_reason}
     record: dict[str, Any] = {
-        "step": work.plan.step,
-        "epoch": work.plan.epoch,
-        "step_in_epoch": work.plan.step_in_epoch,
+        "step": found.plan.step,
+        "epoch": found.plan.epoch,
+        "step_in_epoch": found.plan.step_in_epoch,
         "timing": None,
         "wall_time_s": None,
         "tokens": tokens,
-        **_rollout_fields(context, work),
-        **_patch_fields(work),
-        **_update_fields(context, work),
-        "candidate_hash": proposal.skill.hash if proposal and gated else None,
-        "candidate_skill_len": len(proposal.skill.text) if proposal and gated else None,
+        **_rollout_fields(context, found),
+        **_patch_fields(found),
+        **_update_fields(context, found),
+        "candidate_hash": proposal.skill.hash if proposal and decision else None,
+        "candidate_skill_len": len(proposal.skill.text) if proposal and decision else None,
         "selection_hard": score.hard if score else None,
         "selection_soft": score.soft if score else None,
         "gate_metric": context.metric.name,
         **verdict,
-        **_credit_fields(work),
-        "action": work.action,
+        **_credit_fields(found),
+        "action": found.action,
         "current_score": state.current.gate_score,
         "best_score": state.best.gate_score,
         "best_step": state.best_step,
         "current_origin": state.current_origin,
         "best_origin": state.best_origin,
         "skill_len": len(state.current.skill.text),
-        **(work.flush.fields() if work.flush else {}),
-        **({"deep_reflect": [found.fields() for found in work.deep]} if work.deep else {}),
-        "n_dropped_replies": work.tally.dropped,
-        "n_reasks": work.tally.reasks,
+        **(found.notes.fields() if found.notes else {}),
+        **({"deep_reflect": [found.fields() for found in found.reflected.deep]} if found.reflected.deep else {}),
+        "n_dropped_replies": found.tally.dropped,
+        "n_reasks": found.tally.reasks,
         "cost": cost_of(context, tokens),
     }
     return record
 
 
-def _write_update(run_dir: RunDir, base: str, work: StepWork) -> None:
+def _write_update(run_dir: RunDir, base: str, found: StepResult) -> None:
     """What became of the edits, or what the rewrite came to."""
-    if work.rewrite is None:
-        if work.proposal is not None:
-            run_dir.write(f"{base}/edit_apply_report.json", [s.to_json() for s in work.proposal.report.statuses])
+    if found.built.rewrite is None:
+        if found.built.proposal is not None:
+            run_dir.write(f"{base}/edit_apply_report.json", [s.to_json() for s in found.built.proposal.report.statuses])
         return
-    if not isinstance(work.merged, Documents):
-        run_dir.write(f"{base}/rewrite_result.json", work.rewrite.to_json())
+    if not isinstance(found.selected.merged, Documents):
+        run_dir.write(f"{base}/rewrite_result.json", found.built.rewrite.to_json())
         return
-    chosen = work.proposal.change.items[0].to_json() if work.proposal else {}
-    run_dir.write(f"{base}/full_rewrite_result.json", {**chosen, **work.rewrite.to_json()})
+    chosen = found.built.proposal.change.items[0].to_json() if found.built.proposal else {}
+    run_dir.write(f"{base}/full_rewrite_result.json", {**chosen, **found.built.rewrite.to_json()})
 
 
-def write_step(run_dir: RunDir, work: StepWork, record: dict[str, Any], digest: dict[str, Any] | None) -> None:
+def write_step(run_dir: RunDir, found: StepResult, record: Mapping[str, Any], digest: dict[str, Any] | None) -> None:
     """All files of one step. Blocking; call it in a worker thread."""
-    base = f"steps/step_{work.plan.step:04d}"
-    many = len(work.rollouts) > 1
-    for k, rollouts in enumerate(work.rollouts):
+    base = f"steps/step_{found.plan.step:04d}"
+    many = len(found.reflected.rolled.batches) > 1
+    for k, rollouts in enumerate(found.reflected.rolled.batches):
         place = f"{base}/batch_{k}" if many else base
         write_rollout_dir(run_dir.root / place / "rollout", rollouts)
-        for sample, reflections in enumerate(work.reflections):
+        for sample, reflections in enumerate(found.reflected.samples):
             folder = f"{place}/patches" + (f"/sample_{sample}" if sample else "")
             for group in reflections[k].groups:
                 run_dir.write(f"{folder}/{group.file_name}", group.to_json())
-        if work.deep:
-            write_deep(run_dir, place, work.deep[k])
-    run_dir.write(f"{base}/merged_patch.json", work.merged.to_json())
-    if work.selection is not None:
-        run_dir.write(f"{base}/ranked_edits.json", work.selection.to_json())
-    if work.lr_decision is not None:
-        run_dir.write(f"{base}/lr_decision.json", lr_decision(work) or {})
-    if work.runners:
-        run_dir.write(f"{base}/race.json", [r.to_json() for r in work.runners])
-    if work.credit is not None:
-        run_dir.write(f"{base}/credit.json", work.credit.to_json())
-    if work.vetoed:
-        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in work.vetoed])
-    if work.proposal is not None:
-        run_dir.write(f"{base}/candidate_skill.md", work.proposal.skill.text)
-    _write_update(run_dir, base, work)
-    if work.gated is not None and work.gated.trials:
-        write_rollout_dir(run_dir.root / base / "trial_eval", list[Rollout](work.gated.trials[-1].rollouts))
-    if work.gated is not None and work.gated.rollouts:
-        write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](work.gated.rollouts))
+        if found.reflected.deep:
+            write_deep(run_dir, place, found.reflected.deep[k])
+    run_dir.write(f"{base}/merged_patch.json", found.selected.merged.to_json())
+    if found.selected.selection is not None:
+        run_dir.write(f"{base}/ranked_edits.json", found.selected.selection.to_json())
+    if found.selected.lr_decision is not None:
+        run_dir.write(f"{base}/lr_decision.json", lr_decision(found) or {})
+    if found.built.runners:
+        run_dir.write(f"{base}/race.json", [r.to_json() for r in found.built.runners])
+    if found.judged.credit is not None:
+        run_dir.write(f"{base}/credit.json", found.judged.credit.to_json())
+    if found.built.vetoed:
+        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in found.built.vetoed])
+    if found.built.proposal is not None:
+        run_dir.write(f"{base}/candidate_skill.md", found.built.proposal.skill.text)
+    _write_update(run_dir, base, found)
+    if found.decision is not None and found.decision.trials:
+        write_rollout_dir(run_dir.root / base / "trial_eval", list[Rollout](found.decision.trials[-1].rollouts))
+    if found.decision is not None and found.decision.rollouts:
+        write_rollout_dir(run_dir.root / base / "selection_eval", list[Rollout](found.decision.rollouts))
     if digest is not None:
         run_dir.write(f"{base}/trajectory_digest.json", digest)
-    if work.flush is not None:
-        write_flush(run_dir, base, work.flush)
+    if found.notes is not None:
+        write_notes(run_dir, base, found.notes)
     run_dir.write(f"{base}/step_record.json", record)
+
+
+def buffer_entry(
+    context: RunContext, step: int, built: Built, verdict: Mapping[str, Any], before: float | None
+) -> dict[str, Any]:
+    """The step buffer's entry of a step that went to the gate; `before` is the score of the skill it was compared
+    with."""
+    failures, _ = partition(built.rollouts, context.env.pass_threshold)
+    proposal = built.proposal
+    statuses = proposal.report.statuses if proposal else ()
+    return buffer.entry(
+        step=step,
+        verdict=verdict,
+        current_score=before,
+        n_total=len(built.rollouts),
+        patterns=buffer.failure_patterns(failures, [g for r in built.reflected.samples[0] for g in r.groups]),
+        items=proposal.change.items if proposal else (),
+        unmatched=[s.to_json() for s in statuses if s.status.startswith("skipped")],
+    )
+
+
+def rate(context: RunContext, found: StepResult, total: int) -> dict[str, Any]:
+    """What is chosen and who set its budget, for observers: the schedule before rounding, or the optimizer itself."""
+    optimizer, decided = context.config.optimizer, found.selected.lr_decision
+    name, real = optimizer.lr_scheduler, None
+    if decided is not None and decided.wish is not None:
+        name = "decided by the optimizer"
+    else:
+        real = unrounded(name, found.plan.step, total, optimizer.learning_rate, optimizer.min_learning_rate)
+    noun = update_mode(optimizer.skill_update_mode).noun
+    return {"noun": noun, "lr": optimizer.learning_rate, "lr_scheduler": name, "budget_unrounded": real}
+
+
+def write_state(context: RunContext, state: TrainState) -> None:
+    """History, state and the product. The order does not matter: none of them is read back."""
+    context.run_dir.write("history.json", list(state.history))
+    context.run_dir.write("runtime_state.json", state.view())
+    context.run_dir.write("best_skill.md", state.best.skill.text)
+    if decisions := lr_history(state.history):
+        context.run_dir.write("lr_history.jsonl", decisions)

@@ -1,18 +1,21 @@
-"""What one step finds, stage by stage: filled by `engine.step` and `engine.candidates`, read by the views."""
+"""What one step finds, stage by stage: each stage returns its result, which holds what it was made of.
+
+Frozen values; the views and the record are made of the last of them, `StepResult`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from skillopt.core.change import Change, Rewrite
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.edit import Edit
 from skillopt.core.leakage import VetoedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.state import GateResult, Trial
+from skillopt.engine.decision import Decision, Trial
 from skillopt.optimizer.appendix import PendingNote, new_notes
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
@@ -87,9 +90,9 @@ class DeepReflection:
 BYPASS = "reminders pass the gate by (optimizer.skill_aware_gate_with_selection: false): kept as measured"
 
 
-@dataclass
+@dataclass(frozen=True)
 class AppendixOutcome:
-    """What became of one step's notes; filled in as it happens, so that a stop leaves a true account."""
+    """What became of one step's notes, as far as it is known: a stop leaves a true account."""
 
     step: int
     proposed: tuple[str, ...]
@@ -104,9 +107,9 @@ class AppendixOutcome:
     consolidated: int = 0
     """By how many notes the list was shortened in the text that was measured."""
     not_consolidated: str = ""
-    vetoed: list[VetoedEdit] = field(default_factory=list[VetoedEdit])
+    vetoed: tuple[VetoedEdit, ...] = ()
     candidate: Skill | None = None
-    gated: GateResult | None = None
+    decision: Decision | None = None
     verdict: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Hash, scores and verdict of the candidate, once it was measured."""
     forced: bool = False
@@ -115,7 +118,7 @@ class AppendixOutcome:
     @property
     def kept(self) -> bool:
         """True when the notes entered the skill."""
-        return self.gated is not None and self.gated.kept
+        return self.decision is not None and self.decision.kept
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -151,61 +154,153 @@ class AppendixOutcome:
             "n_consolidated": self.consolidated,
             "not_consolidated": self.not_consolidated,
             "vetoed": [leak.to_json() for leak in self.vetoed],
-            "action": self.gated.verdict.action if self.gated else None,
+            "action": self.decision.verdict.action if self.decision else None,
             "gate_bypassed": self.forced,
-            "measured_hash": self.candidate.hash if self.candidate and self.gated else None,
+            "measured_hash": self.candidate.hash if self.candidate and self.decision else None,
         }
 
 
-@dataclass
-class StepWork:
-    """Everything one step found, stage by stage; the views and the record are made of it."""
+@dataclass(frozen=True)
+class Rolled:
+    """Stage 1: the outcomes of every accumulated batch, with the same skill."""
 
-    plan: StepPlan
-    skill: Skill
+    batches: tuple[tuple[Rollout, ...], ...]
+
+    @property
+    def all(self) -> tuple[Rollout, ...]:
+        """Of all batches."""
+        return tuple(r for batch in self.batches for r in batch)
+
+
+@dataclass(frozen=True)
+class Reflected:
+    """Stage 2: what analysts made of the outcomes."""
+
+    rolled: Rolled
+    samples: tuple[tuple[Reflection, ...], ...]
+    """One row a proposal sample, one reflection a batch."""
+    deep: tuple[DeepReflection, ...] = ()
+    """One a batch, where deep reflection is on; its patches are in `samples` too."""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The analysts' groups of all samples and batches."""
+        return tuple(g for sample in self.samples for r in sample for g in r.groups)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Reminders that the analysts wrote, equal ones included."""
+        return tuple(n for sample in self.samples for r in sample for n in r.notes)
+
+
+Named = tuple[str, Change]
+"""A change and the name of the proposal it belongs to."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Stage 3: one change a sample, or a group's patch for itself in the compact profile."""
+
+    reflected: Reflected
+    changes: tuple[Named, ...]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Stage 4: the changes cut to the budget; those of which something is left."""
+
+    reflected: Reflected
+    changes: tuple[Named, ...]
+    merged: Change
+    """The first change before it was cut that left something, else the last one; empty when there was none."""
+    selection: Selection | None
+    """How that one was cut; None where whole documents have no budget."""
     budget: int | None
-    buffer_text: str = ""
-    """What the earlier steps of the epoch tried, as prompts show it."""
-    rollouts: list[list[Rollout]] = field(default_factory=list["list[Rollout]"])
-    reflections: list[list[Reflection]] = field(default_factory=list["list[Reflection]"])
-    """One list a proposal sample, one reflection a batch."""
-    merged: Change = field(default_factory=Patch)
     lr_decision: LrDecision | None = None
-    selection: Selection | None = None
-    vetoed: list[VetoedEdit] = field(default_factory=list[VetoedEdit])
-    runners: list[Runner] = field(default_factory=list[Runner])
+
+
+@dataclass(frozen=True)
+class Built:
+    """Stage 5: the candidate, without what leaks, and the race that picked it. No candidate: why not."""
+
+    selected: Selected
     proposal: Proposal | None = None
     rewrite: Rewrite | None = None
     """Of the proposal, or of the first one when none had usable text."""
-    credit: Credit | None = None
-    """What each edit did alone, where that was asked."""
-    first_gated: GateResult | None = None
-    """The rejection of the whole patch, when what held its own alone went to the gate once more."""
-    gated: GateResult | None = None
-    deep: list[DeepReflection] = field(default_factory=list[DeepReflection])
-    """One a batch, where deep reflection is on; its patches are in `reflections` too."""
-    flush: AppendixOutcome | None = None
-    """What became of the step's notes, where reflection is skill-aware."""
+    vetoed: tuple[VetoedEdit, ...] = ()
+    runners: tuple[Runner, ...] = ()
     skip_reason: str = ""
-    held_back: str = ""
-    """Why the candidate did not reach the gate, where credit left nothing of it."""
     skip_action: str = "skip_no_patches"
-    tally: Tally = field(default_factory=Tally)
 
     @property
-    def all_rollouts(self) -> list[Rollout]:
-        """The rollouts of all accumulated batches."""
-        return [r for batch in self.rollouts for r in batch]
+    def reflected(self) -> Reflected:
+        """What it was made of."""
+        return self.selected.reflected
+
+    @property
+    def rollouts(self) -> tuple[Rollout, ...]:
+        """The outcomes that it was made of."""
+        return self.selected.reflected.rolled.all
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Stage 6: what each edit did alone, where that was asked, and the gate's decision; None without a candidate."""
+
+    built: Built
+    """With the candidate that the decision is about: what credit and pruning left of it."""
+    decision: Decision | None = None
+    credit: Credit | None = None
+    first: Decision | None = None
+    """The rejection of the whole patch, when what held its own alone went to the gate once more."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Everything that one step found."""
+
+    plan: StepPlan
+    skill: Skill
+    """The one that the step worked on."""
+    tally: Tally
+    judged: Judged
+    notes: AppendixOutcome | None = None
+    """What became of the step's reminders, where reflection is skill-aware."""
+
+    @property
+    def built(self) -> Built:
+        """The candidate and what it was made of."""
+        return self.judged.built
+
+    @property
+    def selected(self) -> Selected:
+        """The changes that the candidate was made of."""
+        return self.built.selected
+
+    @property
+    def reflected(self) -> Reflected:
+        """What the analysts said."""
+        return self.built.reflected
+
+    @property
+    def rollouts(self) -> tuple[Rollout, ...]:
+        """The outcomes of all accumulated batches."""
+        return self.built.rollouts
+
+    @property
+    def decision(self) -> Decision | None:
+        """The gate's, about the step's candidate."""
+        return self.judged.decision
 
     @property
     def accepted(self) -> bool:
         """True when the step changed the current skill: by its candidate, by its notes, or by both."""
-        return (self.gated is not None and self.gated.kept) or (self.flush is not None and self.flush.kept)
+        return (self.decision is not None and self.decision.kept) or (self.notes is not None and self.notes.kept)
 
     @property
     def action(self) -> str:
         """The record's action: the gate's verdict, or the skip."""
-        return self.gated.verdict.action if self.gated else self.skip_action
+        return self.decision.verdict.action if self.decision else self.built.skip_action
 
 
 @dataclass(frozen=True)
@@ -218,7 +313,7 @@ class Upcoming:
 
     plan: StepPlan
     total_steps: int
-    buffer_if_rejected: Callable[[StepWork], list[dict[str, Any]]]
+    buffer_if_rejected: Callable[[Built], Sequence[dict[str, Any]]]
     skill: Skill | None
     predictable: bool
     meta_skill: str

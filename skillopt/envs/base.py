@@ -1,6 +1,6 @@
 """The environment contract.
 
-An environment loads items, builds the target's messages and scores the target's final text. Batching, retries, limits,
+An environment loads items, builds the target's messages and scores what the target left. Batching, retries, limits,
 resume and artifacts are shared code (`envs.runner`, the engine); an environment of 100–200 lines is complete.
 """
 
@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from skillopt.agents.base import Attempt as Attempt
 from skillopt.agents.base import Sampling as Sampling
 from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.core.rollout import Rollout
+from skillopt.core.outcome import Outcome
+from skillopt.envs.scoring import ScoreContext as ScoreContext
 from skillopt.model.types import Message
 
 
@@ -65,8 +66,9 @@ class Env(Protocol):
         """The next user message after the given turns, or None when the conversation is over."""
         ...
 
-    def score(self, item: Item, text: str) -> Scored:
-        """Score the final text. Pure; raises nothing for a wrong or empty answer."""
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        """Score what the target left: `attempt.text`, its trajectory, its files. `Missing` where there was no verdict;
+        raises nothing for a wrong or empty answer. A plain `score(item, text)` is taken as well (`envs.scoring`)."""
         ...
 
     def task_text(self, item: Item) -> str:
@@ -83,16 +85,6 @@ class Env(Protocol):
 
 
 @runtime_checkable
-class ScoresRollouts(Protocol):
-    """An environment whose scorer wants to see how an answer came about, or that takes its time: it is asked instead of
-    `score`."""
-
-    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
-        """Score the final text of an attempt whose outcome is still pending."""
-        ...
-
-
-@runtime_checkable
 class Referenced(Protocol):
     """An environment that knows how some of its items are solved."""
 
@@ -104,13 +96,6 @@ class Referenced(Protocol):
 def hidden_reference(env: Env, item: Item) -> str:
     """What the environment knows of an item's solution besides the gold value; blank for most environments."""
     return (env.hidden_reference(item) or "").strip() if isinstance(env, Referenced) else ""
-
-
-async def score_rollout(env: Env, rollout: Rollout, text: str) -> Scored:
-    """Have an environment score, whichever way it does."""
-    if isinstance(env, ScoresRollouts):
-        return await env.score_rollout(rollout, text)
-    return env.score(rollout.item, text)
 
 
 def takes_readout(env: Env) -> bool:

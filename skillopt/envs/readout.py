@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.core.rollout import Rollout
-from skillopt.envs.base import Env, Sampling, Splits, Turn, hidden_reference, score_rollout
+from skillopt.core.json_types import JsonValue
+from skillopt.core.outcome import Outcome
+from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference
+from skillopt.envs.scoring import KeepsScores, needs_judge, score_attempt
 from skillopt.model.types import Message
 
 HEADING = "Training Readout"
@@ -60,11 +61,15 @@ class WithReadout:
     def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
         return self.inner.next_turn(item, turns)
 
-    def score(self, item: Item, text: str) -> Scored:
-        return self.inner.score(item, text)
+    @property
+    def needs_judge(self) -> bool:
+        return needs_judge(self.inner)
 
-    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
-        return await score_rollout(self.inner, rollout, text)
+    def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
+        return self.inner.score_rests_on(item, attempt) if isinstance(self.inner, KeepsScores) else None
+
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        return await score_attempt(self.inner, item, attempt, replace(ctx, scoring=replace(ctx.scoring, journal=None)))
 
     def task_text(self, item: Item) -> str:
         return self.inner.task_text(item)

@@ -1,8 +1,9 @@
 """One rollout: the agent's attempt, then the score.
 
-A lost attempt is `Missing` with the provider's words; what must end the run (`StopRun`, `ReplayMiss`, a fault of data
-or scorer) passes through. An answer that was cut off scores 0.0, because the model answered and the answer does not fit
-what the configuration allows. A refusal is an answer and is scored. Whatever is not an agent is a chat model.
+A lost attempt is `Missing` with the provider's words, and so is one whose judge gave no verdict; what must end the run
+(`StopRun`, `ReplayMiss`, a fault of data or scorer) passes through. An answer that was cut off scores 0.0, because the
+model answered and the answer does not fit what the configuration allows. A refusal is an answer and is scored. Whatever
+is not an agent is a chat model.
 The target reads the skill without its empty regions, so that a placeholder changes no request.
 """
 
@@ -10,16 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from skillopt.agents.base import Agent, Task
+from skillopt.agents.base import Agent, Attempt, Task
 from skillopt.agents.chat import ChatAgent
-from skillopt.core.errors import DataError, SkillOptError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Missing, Pending, Scored, checked
+from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.envs.base import Env, score_rollout
+from skillopt.envs.base import Env
 from skillopt.envs.scorers.calling import FEEDBACK
+from skillopt.envs.scoring import UNAIDED, ScoreContext, Scoring, score_attempt
 from skillopt.model.types import ChatModel
 
 
@@ -30,6 +31,7 @@ class Call:
     stage: str
     repeat: int = 0
     priority: int = 0
+    scoring: Scoring = UNAIDED
 
 
 async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent, call: Call) -> Rollout:
@@ -59,9 +61,17 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
     )
     if attempt.lost:
         return replace(rollout, outcome=Missing(attempt.lost))
-    scored = Scored(0.0, 0.0, fail_reason=attempt.cut) if attempt.cut else await _score(env, rollout, attempt.text)
-    block = {"role": "system", "content": evaluation(scored, env.golds(item))}
-    return replace(rollout, outcome=scored, trajectory=(*rollout.trajectory, block))
+    outcome = await _outcome(env, item, attempt, ScoreContext(rollout, call.stage, call.priority, call.scoring))
+    if not isinstance(outcome, Scored):
+        return replace(rollout, outcome=outcome)
+    block = {"role": "system", "content": evaluation(outcome, env.golds(item))}
+    return replace(rollout, outcome=outcome, trajectory=(*rollout.trajectory, block))
+
+
+async def _outcome(env: Env, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+    if attempt.cut:
+        return Scored(0.0, 0.0, fail_reason=attempt.cut)
+    return await score_attempt(env, item, attempt, ctx)
 
 
 def evaluation(scored: Scored, golds: tuple[str, ...]) -> str:
@@ -73,17 +83,3 @@ def evaluation(scored: Scored, golds: tuple[str, ...]) -> str:
         lines.append(f"Feedback: {scored.detail[FEEDBACK]}")
     lines += [f"Predicted: {scored.predicted}", f"Gold: {' | '.join(golds)}"]
     return "\n".join(lines)
-
-
-async def _score(env: Env, rollout: Rollout, text: str) -> Scored:
-    """Score, with the boundary check. A crash of the scorer is a fault of the set-up, never a zero."""
-    try:
-        return checked(rollout.item.id, await score_rollout(env, rollout, text))
-    except SkillOptError:
-        raise
-    except (Exception, SystemExit) as error:
-        said = f": {error}" if str(error) else ""
-        raise DataError(
-            f"item {rollout.item.id!r}: the scorer of {env.name!r} raised {type(error).__name__}{said}",
-            hint="correct the scorer; a crash is not a score",
-        ) from error

@@ -20,6 +20,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env
 from skillopt.envs.rollout import Call, run_one
+from skillopt.envs.scoring import UNAIDED, Scoring
 from skillopt.model.types import ChatModel
 
 
@@ -34,10 +35,20 @@ async def run_batch(
     width: int,
     repeat: int = 0,
     priority: int = 0,
+    scoring: Scoring = UNAIDED,
 ) -> list[Rollout]:
     """All rollouts, in item order. Raises `StopRun`, `ReplayMiss`, `DataError` after everything else has stopped."""
     async with start_batch(
-        env, items, skill, target, stage=stage, emit=emit, width=width, repeat=repeat, priority=priority
+        env,
+        items,
+        skill,
+        target,
+        stage=stage,
+        emit=emit,
+        width=width,
+        repeat=repeat,
+        priority=priority,
+        scoring=scoring,
     ) as batch:
         return [rollout async for rollout in batch]
 
@@ -54,12 +65,13 @@ def start_batch(
     repeat: int = 0,
     priority: int = 0,
     lookahead: int | None = None,
+    scoring: Scoring = UNAIDED,
 ) -> Batch:
     """Begin a batch on the running loop. `width` calls are in flight; `lookahead` bounds how many rollouts may be begun
     beyond the last one delivered (None: no bound), which bounds both memory and work that an early stop throws away."""
     if width < 1:
         raise ConfigError(f"the width of a batch must be at least 1, got {width}", hint="set env.workers")
-    call = Call(stage=stage, repeat=repeat, priority=priority)
+    call = Call(stage=stage, repeat=repeat, priority=priority, scoring=scoring)
     window = len(items) if lookahead is None else max(lookahead, width)
     return Batch(env, items, skill, target, call, emit=emit, width=width, window=window)
 

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt.config import Config, role_settings
+from skillopt.config.derived import Sizes
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
+from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
-from skillopt.forecast.gate_power import gate_forecast
-from skillopt.forecast.workload import Range, Sizes, StageCalls, Workload, total, workload
+from skillopt.forecast.workload import Range, StageCalls, Workload, total, workload
 from skillopt.gate.power import detectable_gain, items_for
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
@@ -112,7 +113,7 @@ def make_plan(
     stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
     warnings, refusals = _remarks(sizes, splits, work, fits)
-    gate = gate_forecast(config, sizes.selection, work.total_steps)
+    gate = rule_of(config).promise(sizes.selection, work.total_steps)
     return Plan(
         stages=stages,
         sizes=sizes,

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from skillopt.config import Config
-from skillopt.config.derived import RESAMPLED, drafts, steps_per_epoch, trial_items
-from skillopt.forecast.workload_gate import gate_calls
+from skillopt.config.derived import Sizes, rejects_most, samples_of_reflection, steps_per_epoch
+from skillopt.engine.acceptance.choose import rule_of
+from skillopt.engine.acceptance.rule import GateCalls
 from skillopt.optimizer.modes import REWRITE, update_mode
 
 
@@ -42,15 +43,6 @@ def total(parts: Iterable[Range]) -> Range:
     """Sum of ranges, end by end."""
     both = [(part.low, part.high) for part in parts]
     return Range(math.fsum(low for low, _ in both), math.fsum(high for _, high in both))
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Items in use per split."""
-
-    train: int
-    selection: int
-    test: int
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     steps = train.num_epochs * per_epoch
     groups = _groups(config, sizes)
     gate = sizes.selection * evaluation.repeats
-    calls = gate_calls(config, sizes.selection, sizes.train)
+    calls = rule_of(config).calls(sizes)
     rollouts = train.num_epochs * max(sizes.train, per_epoch * train.accumulation)
     stages = [
         StageCalls("target", "baseline", "before", Range(gate, gate)),
@@ -99,15 +91,15 @@ def workload(config: Config, sizes: Sizes) -> Workload:
         *_after_analysts(config, groups, _deep_groups(config, sizes), steps),
         StageCalls("target", "trial", "step", Range(*calls.trial).times(steps)),
         StageCalls("target", "gate", "step", Range(*calls.gate).times(steps)),
-        *_appendix(config, gate, steps),
+        *_appendix(config, calls, steps),
     ]
-    if evaluation.prefetch and evaluation.gate_rule == "strict" and steps > 1 and config.budget.max_calls is None:
+    if evaluation.prefetch and rejects_most(config) and steps > 1 and config.budget.max_calls is None:
         wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
         stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
         # The optimizer's part of the next step is done ahead too, and again when the candidate is accepted.
         twice = 2 - 1 / steps
         stages = [_widened(s, twice) if s.role == "optimizer" and s.when == "step" else s for s in stages]
-    stages += _epoch_ends(config, sizes, gate)
+    stages += _epoch_ends(config, sizes, calls)
     stages.append(StageCalls("target", "final selection", "after", Range(*calls.last)))
     if evaluation.eval_test:
         # The initial skill, the best and the last one: texts that are equal are measured once.
@@ -119,11 +111,6 @@ def _widened(stage: StageCalls, factor: float) -> StageCalls:
     return replace(stage, calls=Range(stage.calls.low, math.ceil(stage.calls.high * factor)))
 
 
-def _samples(config: Config) -> int:
-    """Independent samples of a step's reflection."""
-    return max(config.optimizer.proposals, 2 if config.evaluation.gate_candidates >= RESAMPLED else 1)
-
-
 def _groups(config: Config, sizes: Sizes) -> Range:
     """Analyst calls of one step, all samples together."""
     gradient, optimizer = config.gradient, config.optimizer
@@ -131,7 +118,7 @@ def _groups(config: Config, sizes: Sizes) -> Range:
     full = math.ceil(items / gradient.minibatch_size)
     failures_only = gradient.failure_only or optimizer.analyst_profile == "compact"
     mixed = full if failures_only or items < 2 else full + (0 if items % gradient.minibatch_size == 1 else 1)
-    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * _samples(config))
+    return Range(0 if failures_only else full, mixed).times(config.train.accumulation * samples_of_reflection(config))
 
 
 def _deep_items(config: Config, sizes: Sizes) -> int:
@@ -161,7 +148,7 @@ def _deep(config: Config, sizes: Sizes, steps: int) -> list[StageCalls]:
     ]
 
 
-def _appendix(config: Config, gate: int, steps: int) -> list[StageCalls]:
+def _appendix(config: Config, calls: GateCalls, steps: int) -> list[StageCalls]:
     """Notes: the list shortened where it may get too long, and a gate of their own in every step that has new ones."""
     optimizer = config.optimizer
     if not optimizer.use_skill_aware_reflection or not update_mode(optimizer.skill_update_mode).budgeted:
@@ -169,7 +156,8 @@ def _appendix(config: Config, gate: int, steps: int) -> list[StageCalls]:
     shortened = steps if optimizer.skill_aware_consolidate_threshold else 0
     return [
         StageCalls("optimizer", "appendix_consolidate", "step", Range(0, shortened)),
-        StageCalls("target", "gate of notes", "step", Range(0, gate * steps)),
+        StageCalls("target", "gate of notes", "step", Range(0, calls.other_gate * steps)),
+        StageCalls("target", "trial of notes", "step", Range(0, calls.other_trial * steps)),
     ]
 
 
@@ -177,7 +165,7 @@ def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int)
     """Merging, budget, ranking, rewriting and racing of what the analysts wrote."""
     optimizer = config.optimizer
     mode = update_mode(optimizer.skill_update_mode)
-    samples, compact = _samples(config), optimizer.analyst_profile == "compact"
+    samples, compact = samples_of_reflection(config), optimizer.analyst_profile == "compact"
     per_sample = math.ceil(groups.high / samples) + deep_groups
     proposals = int(groups.high) if compact else samples
     merges = 0 if compact else samples * most_merges(per_sample, config.gradient.merge_batch_size)
@@ -201,7 +189,7 @@ def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int)
     return stages
 
 
-def _epoch_ends(config: Config, sizes: Sizes, gate: int) -> list[StageCalls]:
+def _epoch_ends(config: Config, sizes: Sizes, calls: GateCalls) -> list[StageCalls]:
     """Comparison of two skills, guidance, memory and meta reflection. The first epoch has nothing to compare; what a
     skill was asked in its epoch is not asked again, and a proposal may turn out empty."""
     optimizer, epochs = config.optimizer, config.train.num_epochs
@@ -213,15 +201,16 @@ def _epoch_ends(config: Config, sizes: Sizes, gate: int) -> list[StageCalls]:
     # Other policies than mixed may find no pair to show.
     sure = 1 if optimizer.longitudinal_pair_policy == "mixed" else 0
     rewrites = 0 if optimizer.skill_update_mode == "patch" else reflecting
-    review = 2 * epochs * trial_items(config, sizes.selection, sizes.train) if drafts(config) else 0
+    candidates = slow + reflecting
     return [
         StageCalls("target", "longitudinal", "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
         StageCalls("optimizer", "slow_update", "epoch", Range(slow * sure, slow)),
         StageCalls("optimizer", "meta_skill", "epoch", Range(memory * sure, memory)),
         StageCalls("optimizer", "meta_reflect", "epoch", Range(reflecting, reflecting)),
         StageCalls("optimizer", "rewrite", "epoch", Range(0, rewrites)),
-        StageCalls("target", "draft review", "epoch", Range(0, review)),
-        StageCalls("target", "gate at epoch ends", "epoch", Range(0, gate * (slow + reflecting))),
+        StageCalls("target", "draft review", "epoch", Range(*calls.review).times(epochs)),
+        StageCalls("target", "gate at epoch ends", "epoch", Range(0, calls.other_gate * candidates)),
+        StageCalls("target", "trial at epoch ends", "epoch", Range(0, calls.other_trial * candidates)),
     ]
 
 

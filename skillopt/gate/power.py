@@ -13,6 +13,8 @@ from statistics import NormalDist
 from skillopt.gate.pvalue import sign_p
 
 DISCORDANT = 0.3
+NOISE = 0.1
+"""Share of selection items that two draws of one skill are assumed to answer differently, before it is measured."""
 
 
 def detectable_gain(n: int, *, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8) -> float:

@@ -13,8 +13,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
 
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.harnesses.claude_session import conversation, read_session, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Tokens, number, total
@@ -36,7 +36,7 @@ class ClaudeCodeOptions:
     permission_mode: str = "bypassPermissions"
     instructions: str = ""
     max_turns: int = 0
-    json_schema: Mapping[str, Any] | None = None
+    json_schema: JsonObject | None = None
     plain: bool = False
     """A question without tools, project texts and session file; `instructions` replace the system prompt."""
     reads_files: bool = False
@@ -53,7 +53,7 @@ class ClaudeCode:
     skill_folders: tuple[str, ...] = (".claude/skills",)
     login_files: tuple[str, ...] = (".claude/.credentials.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}
 
     def launch(self, job: Job) -> Launch:
@@ -166,9 +166,9 @@ def _failure(result: Record, finished: Finished, *, made_up: bool) -> Failure | 
     return None
 
 
-def _list(record: Record, name: str) -> list[Any]:
+def _list(record: Record, name: str) -> list[JsonValue]:
     value = record.get(name)
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []
 
 
 def _result_tokens(result: Record) -> Tokens:

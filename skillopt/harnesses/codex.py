@@ -8,11 +8,10 @@ counts and nothing is summed. With retries of its own switched off, waiting and 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.harnesses.codex_rollout import read_rollout, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step
@@ -24,7 +23,7 @@ _PROVIDER = "skillopt"
 _KEY_VARIABLE = "SKILLOPT_ENDPOINT_KEY"
 _IDLE_MS = 3_600_000
 """How long Codex waits for the next byte: a slow local model thinks for minutes, and the deadline is the caller's."""
-_QUIET: Mapping[str, Any] = {
+_QUIET: JsonObject = {
     "features.plugins": False,
     "features.unbounded_connection_retries": False,  # else it waits for ever for a dead server
     "analytics.enabled": False,
@@ -47,7 +46,7 @@ class CodexOptions:
     web_search: bool = False
     approval_policy: str = "never"
     instructions: str = ""
-    output_schema: Mapping[str, Any] | None = None
+    output_schema: JsonObject | None = None
     plain: bool = False
     """A question without tools and project texts: no shell, no AGENTS.md, no rollout file."""
 
@@ -62,7 +61,7 @@ class Codex:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".codex/auth.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}
 
     def launch(self, job: Job) -> Launch:
@@ -96,9 +95,9 @@ class Codex:
             env["CODEX_API_KEY"] = job.api_key
         return Launch((*argv, "-"), env, job.workspace, job.prompt, files, (*job.folders, home))
 
-    def _settings(self, job: Job) -> dict[str, Any]:
+    def _settings(self, job: Job) -> dict[str, JsonValue]:
         options = self.options
-        values: dict[str, Any] = {
+        values: dict[str, JsonValue] = {
             **_QUIET,
             "approval_policy": options.approval_policy,
             "sandbox_workspace_write.network_access": options.network_access,
@@ -149,7 +148,7 @@ class Codex:
         )
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """A TOML value. Basic strings are JSON's, but for DEL, which TOML wants escaped, and without surrogate pairs."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

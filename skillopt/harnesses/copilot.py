@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.failure import Failure, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Origin, Step, Tokens, number, total
 from skillopt.harnesses.job import Job
@@ -42,7 +42,7 @@ class Copilot:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".copilot/config.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}
 
     def launch(self, job: Job) -> Launch:

@@ -5,10 +5,9 @@ argument, stream of messages and tools. Text of the assistant comes in pieces (`
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.failure import classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number
 from skillopt.harnesses.job import Job, as_argument
@@ -31,7 +30,7 @@ class Gemini:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = ()
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {}
 
     def launch(self, job: Job) -> Launch:

@@ -6,10 +6,11 @@ contains the reasoning. None means that the program did not say; it is never 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.failure import Failure
 
 StepKind = Literal["user", "message", "reasoning", "tool", "skill"]
@@ -91,7 +92,7 @@ def total(parts: Iterable[int | None]) -> int | None:
     return result
 
 
-def number(raw: Mapping[str, Any], name: str) -> int | None:
+def number(raw: JsonObject, name: str) -> int | None:
     """A token count out of a record; anything but a non-negative integer is unknown."""
     value = raw.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

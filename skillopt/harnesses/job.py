@@ -13,8 +13,9 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.launch import Finished, Launch
@@ -104,7 +105,7 @@ class Cli(Protocol):
         """Files of a login, relative to the user's home and to the run's home alike."""
         ...
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """What of the options can change an answer."""
         ...
 

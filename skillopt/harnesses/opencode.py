@@ -6,11 +6,10 @@ Its skill tool needs `rg` on PATH. Cached input and reasoning are counted apart 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.harnesses.failure import Failure, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Endpoint, Job, as_argument
@@ -30,7 +29,7 @@ class Opencode:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".local/share/opencode/auth.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {}
 
     def launch(self, job: Job) -> Launch:
@@ -49,7 +48,7 @@ class Opencode:
         return read_stream(parse_lines(finished.stdout), finished)
 
 
-def _configuration(endpoint: Endpoint, model: str) -> dict[str, Any]:
+def _configuration(endpoint: Endpoint, model: str) -> dict[str, JsonValue]:
     limit = {"context": _CONTEXT, "output": _OUTPUT}
     provider = {
         "npm": "@ai-sdk/openai-compatible",

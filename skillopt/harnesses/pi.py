@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.failure import classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Job, as_argument
@@ -32,7 +31,7 @@ class Pi:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".pi/agent/auth.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {}
 
     def launch(self, job: Job) -> Launch:

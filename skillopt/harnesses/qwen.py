@@ -5,10 +5,9 @@ Input counts contain what was cached. It may send another request after the end 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.harnesses import claude_code
 from skillopt.harnesses.harness_run import HarnessRun, Tokens, number
 from skillopt.harnesses.job import Job, as_argument
@@ -25,7 +24,7 @@ class Qwen:
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".qwen/oauth_creds.json",)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         return {}
 
     def launch(self, job: Job) -> Launch:

@@ -8,12 +8,14 @@ change between versions, and what is not understood must not end a run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-Record = Mapping[str, Any]
+from skillopt.core.json_types import JsonObject, JsonValue
+
+Record = JsonObject
 EMPTY: Record = {}
 
 
@@ -36,12 +38,12 @@ def parse_lines(content: str) -> Records:
         if not line.strip():
             continue
         try:
-            value: Any = json.loads(line)
+            value: object = json.loads(line)
         except (ValueError, RecursionError):
             bad += 1
             continue
         if isinstance(value, dict):
-            rows.append(cast("dict[str, Any]", value))
+            rows.append(cast("dict[str, JsonValue]", value))
         else:
             bad += 1
     return Records(tuple(rows), bad)
@@ -74,7 +76,7 @@ def entries(record: Record, name: str) -> tuple[Record, ...]:
     value = record.get(name)
     if not isinstance(value, list):
         return ()
-    return tuple(cast("Record", entry) for entry in cast("list[Any]", value) if isinstance(entry, dict))
+    return tuple(cast("Record", entry) for entry in value if isinstance(entry, dict))
 
 
 def joined(record: Record, name: str, *, within: str = "text") -> str:
@@ -94,7 +96,7 @@ def as_call(arguments: Any, command: str = "") -> str:
             return arguments
         arguments = cast("Any", parsed)
     if isinstance(arguments, dict):
-        own = cast("dict[str, Any]", arguments)
+        own = cast("dict[str, JsonValue]", arguments)
         for name in (command, "command", "cmd"):
             value = own.get(name) if name else None
             if isinstance(value, str):

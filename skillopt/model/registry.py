@@ -7,16 +7,16 @@ values. A plugin that cannot be imported warns and is skipped; its name is then 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 from skillopt.core.errors import ConfigError
-from skillopt.model.types import Backend
+from skillopt.core.json_types import JsonObject
+from skillopt.model.types import Backend, BackendSettings
 
 GROUP = "skillopt.backends"
-Create = Callable[[Mapping[str, Any]], Backend]
+Create = Callable[[JsonObject], Backend]
 
 
 def backend_names(plugins: Iterable[EntryPoint] | None = None) -> list[str]:
@@ -24,7 +24,7 @@ def backend_names(plugins: Iterable[EntryPoint] | None = None) -> list[str]:
     return sorted({plugin.name for plugin in _plugins(plugins)})
 
 
-def create_backend(name: str, settings: Mapping[str, Any], *, plugins: Iterable[EntryPoint] | None = None) -> Backend:
+def create_backend(name: str, settings: BackendSettings, *, plugins: Iterable[EntryPoint] | None = None) -> Backend:
     """Make the backend `name`. Raises `ConfigError` naming what is available when there is none of that name."""
     known = list(_plugins(plugins))
     for plugin in known:

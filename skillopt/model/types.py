@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
+
+from skillopt.core.json_types import JsonObject, JsonValue
 
 Role = Literal["target", "optimizer", "judge"]
 Finish = Literal["stop", "length", "refusal", "tool_calls"]
+
+BackendSettings: TypeAlias = Mapping[str, Any]
+"""One role's settings as its backend is given them: values of the configuration, and objects that the run shares (the
+embedded engines, for one). Each backend reads its own and converts them."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class ToolCall:
     name: str
     arguments: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The OpenAI wire shape."""
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
 
@@ -35,14 +41,14 @@ class Message:
     """
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | tuple[Mapping[str, Any], ...]
+    content: str | tuple[JsonObject, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """The OpenAI wire shape."""
         content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
-        message: dict[str, Any] = {"role": self.role, "content": content}
+        message: dict[str, JsonValue] = {"role": self.role, "content": content}
         if self.tool_calls:
             message["tool_calls"] = [call.to_json() for call in self.tool_calls]
         if self.tool_call_id:
@@ -67,11 +73,11 @@ class ChatRequest:
     seed: int | None = None
     reasoning_effort: str | None = ""
     """Blank takes the role's own; None sends none whatever the role's is."""
-    schema: Mapping[str, Any] | None = None
+    schema: JsonObject | None = None
     schema_name: str = "reply"
-    tools: tuple[Mapping[str, Any], ...] = ()
+    tools: tuple[JsonObject, ...] = ()
     """OpenAI function tools: `{"type": "function", "function": {"name", "description", "parameters"}}`."""
-    tool_choice: str | Mapping[str, Any] = ""
+    tool_choice: str | JsonObject = ""
     """`auto`, `none`, `required` or one function; blank leaves it to the provider."""
     repeat: int = 0
     priority: int = 0
@@ -82,9 +88,9 @@ class ChatRequest:
     idempotency_key: str = ""
     """Filled in by the client: names this purchase to the provider, so that a repeated one is not billed twice."""
 
-    def key_fields(self) -> dict[str, Any]:
+    def key_fields(self) -> dict[str, JsonValue]:
         """The request's share of the journal key."""
-        fields: dict[str, Any] = {
+        fields: dict[str, JsonValue] = {
             "messages": [m.to_json() for m in self.messages],
             "max_completion_tokens": self.max_completion_tokens,
             "temperature": self.temperature,
@@ -150,7 +156,7 @@ class Backend(Protocol):
         """Names the limiter's account: scheme, host, port and path, no credentials."""
         ...
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """What of the backend can change the answer: kind, model, fixed body fields. Part of the journal key. No host,
         no key, no timeout."""
         ...

@@ -9,9 +9,7 @@ import pytest
 import yaml
 
 from skillopt.core.item import SPLITS
-from skillopt.core.outcome import Pending
-from skillopt.core.rollout import Rollout
-from skillopt.envs.base import score_rollout
+from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.searchqa.rollout import score
 
@@ -46,10 +44,9 @@ async def test_own_tasks_example() -> None:
         splits = env.load()
         assert [len(splits.named(s)) for s in SPLITS] == [8, 10, 12]
         item = splits.test[0]
-        attempt = Rollout(item, "", Pending())
         right = f"The queue is\n{item.data['answer']}"
-        assert (await score_rollout(env, attempt, right)).hard == 1.0
-        assert (await score_rollout(env, attempt, "none of them")).hard == 0.0
+        assert (await scored(env, item, right)).hard == 1.0
+        assert (await scored(env, item, "none of them")).hard == 0.0
         assert env.messages(item, "")[1].content == f"Message: {item.data['text']}\nQueue:"
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.envs.base import Env, Turn
+from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 
 from .conftest import Config, shared, write
@@ -29,7 +30,7 @@ def data(tmp_path: Path) -> Path:
     return write(tmp_path / "tasks.jsonl", "\n".join(map(json.dumps, ROWS)))
 
 
-def test_items_messages_and_score(data: Path) -> None:
+async def test_items_messages_and_score(data: Path) -> None:
     one = env(data, task_type_field="kind")
     splits = one.load()
     assert (len(splits.train), len(splits.selection), len(splits.test)) == (4, 2, 14)
@@ -40,12 +41,12 @@ def test_items_messages_and_score(data: Path) -> None:
     assert str(system.content).endswith("## Skill\n\nRule.\n")
     assert user.content == f"Read: {item.data['text']}" == one.task_text(item)
     assert "Skill" not in str(one.messages(item, "")[0].content)
-    assert one.score(item, f"<answer>{item.data['answer']}</answer>").hard == 1
+    assert (await scored(one, item, f"<answer>{item.data['answer']}</answer>")).hard == 1
     assert one.golds(item) == (item.data["answer"],)
     assert one.next_turn(item, [Turn("u", "r")]) is None
 
 
-def test_csv_with_ids_and_choices_from_real_data(tmp_path: Path) -> None:
+async def test_csv_with_ids_and_choices_from_real_data(tmp_path: Path) -> None:
     text = shared("banking77/test.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))[:60]
     assert rows
@@ -53,10 +54,10 @@ def test_csv_with_ids_and_choices_from_real_data(tmp_path: Path) -> None:
     one = env(path, {"limit": 5}, prompt_template="{{ text }}", answer_field="category", scorer="normalised")
     splits = one.load()
     assert len(splits.test) == 5 and splits.train_total > 100
-    assert one.score(splits.test[0], str(splits.test[0].data["category"])).hard == 1
+    assert (await scored(one, splits.test[0], str(splits.test[0].data["category"]))).hard == 1
 
 
-def test_real_multiple_choice_from_an_object_of_examples(tmp_path: Path) -> None:
+async def test_real_multiple_choice_from_an_object_of_examples(tmp_path: Path) -> None:
     examples = json.loads(shared("bbh/hyperbaton.json").read_text(encoding="utf-8"))["examples"]
     path = write(tmp_path / "h.json", {"data": examples})
     one = env(
@@ -64,7 +65,7 @@ def test_real_multiple_choice_from_an_object_of_examples(tmp_path: Path) -> None
     )
     splits = one.load()
     assert splits.train_total == len(examples) // 5
-    assert one.score(splits.test[0], f"The answer is {splits.test[0].data['target']}").hard == 1
+    assert (await scored(one, splits.test[0], f"The answer is {splits.test[0].data['target']}")).hard == 1
 
 
 def test_an_undefined_field_names_variable_and_item(data: Path) -> None:

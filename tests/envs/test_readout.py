@@ -11,6 +11,7 @@ import pytest
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.envs.base import Env, hidden_reference, takes_readout
+from skillopt.envs.one_answer import scored
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.registry import create_env
 from skillopt.model.types import Message
@@ -25,14 +26,15 @@ def jsonl(tmp_path: Path, **settings: Any) -> Env:
     return create_env("jsonl", Config(name="jsonl", data_path=str(path)), values)
 
 
-def test_the_probe_is_added_to_the_first_user_turn_only(tmp_path: Path) -> None:
+async def test_the_probe_is_added_to_the_first_user_turn_only(tmp_path: Path) -> None:
     env = jsonl(tmp_path)
     asking = WithReadout(env, "Say which rule you used.")
     item = env.load().train[0]
     before, after = env.messages(item, "Rule.\n"), asking.messages(item, "Rule.\n")
     assert after[0] == before[0]
     assert after[1].content == f"{before[1].content}\n\n## Training Readout\n\nSay which rule you used.\n"
-    assert asking.score(item, "<analysis>x</analysis>\n<answer>3</answer>") == env.score(item, "<answer>3</answer>")
+    told = "<analysis>x</analysis>\n<answer>3</answer>"
+    assert await scored(asking, item, told) == await scored(env, item, "<answer>3</answer>")
     assert (asking.golds(item), asking.task_text(item)) == (env.golds(item), env.task_text(item))
     assert (asking.name, asking.version, asking.sampling) == (env.name, env.version, env.sampling)
 

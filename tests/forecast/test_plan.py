@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt.config import load_config, parse_overrides
+from skillopt.config.derived import Sizes
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Splits
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.estimate import PerCall
 from skillopt.forecast.plan import make_plan
-from skillopt.forecast.workload import Sizes, merges, most_merges, workload
+from skillopt.forecast.workload import merges, most_merges, workload
 from skillopt.model.prices import load_prices
 
 BASE = Path(__file__).parents[2] / "configs/_base_/default.yaml"

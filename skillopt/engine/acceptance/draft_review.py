@@ -8,50 +8,39 @@ an epoch beside the proven skill, on training items and draws that no trial chos
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.streams import named, shuffled
-from skillopt.engine.acceptance.proposal_gate import EpochWork
 from skillopt.engine.acceptance.trial import default_trial
+from skillopt.engine.decision import Decision
 from skillopt.engine.measure import measure
-from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
+from skillopt.gate.verdict import Evidence, Verdict
 
 NAME = "draft_review"
 
 
-def reviews(context: RunContext, state: TrainState) -> bool:
-    """True when there is a draft to review."""
-    evaluation = context.config.evaluation
-    return evaluation.gate_rule == "paired" and evaluation.use_gate and state.is_draft
-
-
-async def review(context: RunContext, state: TrainState, work: EpochWork) -> dict[str, Any]:
-    """Measure draft and proven skill side by side; give the draft up unless it is better. Returns the result file."""
+async def review(context: RunContext, state: TrainState, *, epoch: int, step: int) -> Decision:
+    """Measure draft and proven skill side by side; the draft is given up unless it is better."""
     config = context.config
-    items = shuffled(context.splits.train, named(config.train.seed, "review", work.epoch))[: default_trial(context)]
+    items = shuffled(context.splits.train, named(config.train.seed, "review", epoch))[: default_trial(context)]
     first = 0 if config.env.temperature == 0 else 1
     draft, proven = state.current.skill, state.best.skill
-    with context.timings.measure(work.step, NAME):
+    context.emit("stage.start", stage=NAME, step=step, epoch=epoch)
+    with context.timings.measure(step, NAME):
         ours, theirs = await gather_all(
-            [measure(context, s, items, stage="trial", step=work.step, first=first) for s in (draft, proven)]
+            [measure(context, s, items, stage="trial", step=step, first=first) for s in (draft, proven)]
         )
-    count_rollouts(work.tally, "trial", [*ours, *theirs])
     value = context.metric.value
     pairs = [(value(a.outcome), value(b.outcome)) for a, b in zip(ours, theirs, strict=True)]
     differences = [a - b for a, b in pairs if a is not None and b is not None]
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     measured = len(differences) >= config.evaluation.coverage_floor * len(pairs)
     kept = math.fsum(differences) > 0 or not measured
-    if not kept:
-        state.drop_draft()
     tally = f"{wins} won, {losses} lost of {len(differences)} fresh training draws"
     found = "still better than the proven skill" if kept else "not better than the proven skill"
-    body = {
-        "action": "keep_draft" if kept else "drop_draft",
-        "reason": f"{found if measured else f'too few of {len(pairs)} pairs could be measured'}: {tally}",
-        "draft_hash": draft.hash,
-        "proven_hash": proven.hash,
-    }
-    return work.result(context, state, body)
+    reason = f"{found if measured else f'too few of {len(pairs)} pairs could be measured'}: {tally}"
+    # Training draws: they tell the gate's order nothing about selection items.
+    verdict = Verdict("undecided" if kept else "reject", None, Evidence(), reason)
+    return Decision(draft, state.current_origin, step, verdict, extra=(*ours, *theirs), dropped=not kept)

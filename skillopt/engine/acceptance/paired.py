@@ -12,79 +12,163 @@ A proven skill is measured again on fresh draws before it becomes the bar, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
-from skillopt.core.edit import Edit
-from skillopt.core.rollout import Rollout
-from skillopt.core.skill import Skill
+from skillopt.config import Config
+from skillopt.config.derived import Sizes, credit_calls, most_edits, trial_items
+from skillopt.engine.acceptance import draft_review
+from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.acceptance.look import look
+from skillopt.engine.acceptance.off import keep_as_measured
 from skillopt.engine.acceptance.prune import prune
+from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
 from skillopt.engine.acceptance.trial import is_shorter, run_trial
-from skillopt.engine.measure import measure, stream_decision
+from skillopt.engine.decision import Decision, Measured, Trial
+from skillopt.engine.run.bill import item_cost
+from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import GateResult, Measured, TrainState, Trial
+from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger
-from skillopt.gate.paired import PairedGate, Terms
-from skillopt.gate.power import proof_is_likely
-from skillopt.gate.strict import failures_first, file_order
+from skillopt.gate.power import NOISE, least_items, never_passes, proof_is_likely, smallest_gain
 from skillopt.gate.verdict import Action, Evidence, Verdict
 
 
-async def paired_gate(
-    context: RunContext,
-    candidate: Skill,
-    state: TrainState,
-    *,
-    step: int | None,
-    shown: Sequence[Rollout],
-    edits: Sequence[Edit],
-) -> GateResult:
-    """Try a candidate on training items; look at it on the selection split when a proof is likely.
+@dataclass(frozen=True)
+class PairedRule:
+    """One error budget for all looks at the selection split; a draft between them."""
 
-    `edits` made the candidate of the current skill; before a look, those of the whole draft that harm it are left out.
-    """
-    trial = await run_trial(context, candidate, state, step=step, shown=shown)
-    if trial is None:
-        return GateResult(_without_look(context, None, "undecided"), (), None)
-    if not trial.passed:
-        action: Action = "undecided" if trial.undecided else "reject"
-        return GateResult(_without_look(context, trial, action), (), None, (trial,))
-    all_edits = (*state.draft_edits, *edits)
-    alpha = ledger_of(context, state).price(last=False)
-    if not _worth_a_look(context, candidate, state, trial, alpha):
-        verdict = _without_look(context, trial, "undecided")
-        return GateResult(verdict, (), None, (trial,), draft=candidate, edits=all_edits)
-    pruned = await prune(context, state.best.skill, candidate, all_edits, trial.rollouts, step=step)
-    result = await look(context, pruned.skill, state, alpha=alpha, step=step)
-    trials = (trial, pruned.trial) if pruned.trial else (trial,)
-    return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
+    config: Config
+
+    def opened(self, baseline: Measured) -> TrainState:
+        """The baseline, and the whole error budget."""
+        ledger = AlphaLedger.opened(self.config.evaluation.gate_alpha)
+        return TrainState(initial=baseline, current=baseline, best=baseline, ledger=ledger)
+
+    async def decide(self, candidate: Candidate, state: TrainState, context: RunContext) -> Decision:
+        """Try a candidate on training items; look at it on the selection split when a proof is likely.
+
+        Before a look, those edits of the whole draft that harm it are left out.
+        """
+        if candidate.forced:
+            return await keep_as_measured(candidate, state, context, promotes=False)  # only a look makes a best skill
+        if candidate.skill == state.current.skill:
+            return unchanged(candidate, state)
+        step = candidate.step
+        trial = await run_trial(context, candidate.skill, state, step=step, shown=candidate.shown)
+        kept = Decision(candidate.skill, candidate.origin, step, without_look(context, trial, "undecided"))
+        if trial is None:
+            return kept
+        kept = replace(kept, trials=(trial,))
+        if not trial.passed:
+            action: Action = "undecided" if trial.undecided else "reject"
+            return replace(kept, verdict=without_look(context, trial, action))
+        edits = (*state.draft_edits, *candidate.edits)
+        ledger = self._ledger(state)
+        if not self._worth_a_look(candidate, state, trial, context, ledger.price(last=False)):
+            return replace(kept, draft=candidate.skill, edits=edits)
+        pruned = await prune(context, state.best.skill, candidate.skill, edits, trial.rollouts, step=step)
+        found = await look(replace(candidate, skill=pruned.skill), state, context, ledger, last=False)
+        return replace(
+            found,
+            skill=candidate.skill,
+            trials=(trial, pruned.trial) if pruned.trial else (trial,),
+            edits=pruned.edits,
+            removed=pruned.removed,
+            extra=pruned.rollouts,
+        )
+
+    async def review(self, state: TrainState, context: RunContext, *, epoch: int, step: int) -> Decision | None:
+        """Whether the draft is still better than the proven skill."""
+        return await draft_review.review(context, state, epoch=epoch, step=step) if state.is_draft else None
+
+    async def finish(self, state: TrainState, context: RunContext) -> Decision | None:
+        """A draft that is not proven yet gets one look, with all that is left of the error budget."""
+        if not state.is_draft or not state.history:
+            return None
+        draft, step = state.current.skill, state.last_step
+        known = list(state.trained_on().values())[: len(context.selection)]
+        pruned = await prune(context, state.best.skill, draft, state.draft_edits, known, step=step)
+        candidate = Candidate(pruned.skill, state.current_origin, step)
+        found = await look(candidate, state, context, self._ledger(state), last=True)
+        return replace(
+            found,
+            skill=draft,
+            trials=(pruned.trial,) if pruned.trial else (),
+            edits=pruned.edits,
+            removed=pruned.removed,
+            extra=pruned.rollouts,
+        )
+
+    def calls(self, sizes: Sizes) -> GateCalls:
+        """A look may prune first (every edit since the last proof left out once) and measure what it proved once more;
+        a review asks draft and proven skill."""
+        n = sizes.selection * self.config.evaluation.repeats
+        early = EARLY_STOP_SHARE if self.config.evaluation.gate_early_stop else 1.0
+        edits, trial = most_edits(self.config), min(sizes.train, trial_items(self.config, sizes.selection))
+        alone = trial * (edits + 2)
+        return GateCalls(
+            gate=(0, 2 * n),
+            other_gate=2 * n,
+            trial=(math.ceil(trial * early), credit_calls(self.config, edits, trial) + alone),
+            other_trial=alone,
+            review=(0, 2 * trial),
+            last=(0, 2 * n + trial),
+        )
+
+    def reserve(self, state: TrainState, context: RunContext) -> Spend:
+        """The last look asks the selection split once, and once more when it proves the draft."""
+        looks = 2 * len(context.selection) * self.config.evaluation.repeats
+        each = item_cost(context, state.best.rollouts)
+        return Spend(looks, looks * each.tokens, looks * each.usd)
+
+    def promise(self, items: int, steps: int) -> Promise:
+        """The error that is held, and the smallest gain that the last look proves."""
+        del steps
+        evaluation = self.config.evaluation
+        if items < 2:
+            return Promise()
+        ledger = AlphaLedger.opened(evaluation.gate_alpha)
+        last, first = ledger.price(last=True), ledger.price(last=False)
+        if never_passes(items, last) and not evaluation.gate_shorter_margin:
+            return Promise(
+                refusals=(
+                    f"the paired gate can never pass: {items} selection items, won every one, do not reach "
+                    f"evaluation.gate_alpha={evaluation.gate_alpha:g}; have at least {least_items(last)} "
+                    f"({least_items(first)} for a look during the run), or use evaluation.gate_rule=strict",
+                )
+            )
+        gain = smallest_gain(items, NOISE, alpha=last)
+        shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
+        notes = [
+            "paired gate: a run without any true gain accepts something with chance "
+            f"{100 * evaluation.gate_alpha:.0f} % at most; with {100 * NOISE:.0f} % noise its last look "
+            f"proves {shown} (80 % power); skillopt selftest measures the noise"
+        ]
+        if never_passes(items, first):
+            notes.append(
+                f"only the last look can prove anything: a look during the run needs {least_items(first)} "
+                "selection items"
+            )
+        if gain is not None and evaluation.gate_min_effect > gain:
+            notes.append(
+                f"evaluation.gate_min_effect={evaluation.gate_min_effect:g} asks for more than can be detected"
+            )
+        return Promise(tuple(notes))
+
+    def _ledger(self, state: TrainState) -> AlphaLedger:
+        return state.ledger or AlphaLedger.opened(self.config.evaluation.gate_alpha)
+
+    def _worth_a_look(
+        self, candidate: Candidate, state: TrainState, trial: Trial, context: RunContext, alpha: float
+    ) -> bool:
+        if is_shorter(context, candidate.skill, state.best.skill):
+            return True
+        return proof_is_likely([*state.draft_gains, trial.draft_gain], len(context.selection), alpha=alpha)
 
 
-async def last_look(context: RunContext, state: TrainState, *, step: int | None) -> GateResult | None:
-    """The end of a run: a draft that is not proven yet gets one look, with all that is left of the error budget."""
-    if not state.is_draft:
-        return None
-    alpha = ledger_of(context, state).price(last=True)
-    known = list(state.trained_on().values())[: len(context.selection)]
-    draft = state.current.skill
-    pruned = await prune(context, state.best.skill, draft, state.draft_edits, known, step=step)
-    result = await look(context, pruned.skill, state, alpha=alpha, step=step)
-    trials = (pruned.trial,) if pruned.trial else ()
-    return replace(result, trials=trials, edits=pruned.edits, removed=pruned.removed, extra=pruned.rollouts)
-
-
-def ledger_of(context: RunContext, state: TrainState) -> AlphaLedger:
-    """The run's error budget, as its looks left it."""
-    return state.ledger or AlphaLedger.opened(context.config.evaluation.gate_alpha)
-
-
-def _worth_a_look(context: RunContext, candidate: Skill, state: TrainState, trial: Trial, alpha: float) -> bool:
-    if is_shorter(context, candidate, state.best.skill):
-        return True
-    return proof_is_likely([*state.draft_gains, trial.draft_gain], len(context.selection), alpha=alpha)
-
-
-def _without_look(context: RunContext, trial: Trial | None, action: Action) -> Verdict:
+def without_look(context: RunContext, trial: Trial | None, action: Action) -> Verdict:
+    """The verdict of a candidate that the selection split was not asked about."""
     evidence = Evidence(total=len(context.selection) * context.config.evaluation.repeats)
     if trial is None:
         return Verdict("undecided", None, evidence, "nothing is known of the current skill on training items")
@@ -98,44 +182,3 @@ def _without_look(context: RunContext, trial: Trial | None, action: Action) -> V
     if action == "reject":
         return Verdict("reject", None, evidence, f"failed its trial: {tally}")
     return Verdict("undecided", None, evidence, f"kept as a draft, not proven yet: {tally}")
-
-
-async def look(
-    context: RunContext, candidate: Skill, state: TrainState, *, alpha: float, step: int | None
-) -> GateResult:
-    """Test a candidate against the proven skill on the selection split, at level `alpha`, and pay for it."""
-    evaluation, best = context.config.evaluation, state.best
-    repeats = evaluation.repeats
-    units = best.units(context.selection, repeats)
-    order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, state.changed_outcomes)
-    terms = Terms(
-        alpha=alpha,
-        min_effect=evaluation.gate_min_effect,
-        margin=evaluation.gate_shorter_margin if is_shorter(context, candidate, best.skill) else 0.0,
-        futility=evaluation.gate_futility,
-        max_losses=evaluation.gate_max_regressions,
-        coverage_floor=evaluation.coverage_floor,
-    )
-    places = [(context.selection[u.index // repeats], u.index % repeats) for u in order]
-    rollouts, decision = await stream_decision(
-        context, candidate, places, lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate",
-        step=step,
-    )  # fmt: skip
-    verdict = decision.verdict()
-    asked = tuple(r for _, r in sorted(zip((u.index for u in order), rollouts, strict=False), key=lambda p: p[0]))
-    ledger = ledger_of(context, state).after(alpha, accepted=verdict.accepted)
-    if not verdict.accepted:
-        lost = verdict.action == "reject"
-        return GateResult(verdict, asked, None, draft=candidate, dropped=lost, ledger=ledger)
-    measured = await remeasured(context, candidate, best, step=step)
-    if verdict.score is None:  # an early acceptance has no score of its own; the fresh measurement is one
-        verdict = Verdict(verdict.action, measured.gate_score, verdict.evidence, verdict.reason)
-    return GateResult(verdict, asked, measured, draft=candidate, ledger=ledger)
-
-
-async def remeasured(context: RunContext, skill: Skill, before: Measured, *, step: int | None) -> Measured:
-    """The proven skill on the whole selection split: on draws that no decision was taken on, where draws can differ."""
-    repeats = context.config.evaluation.repeats
-    first = 0 if context.config.env.temperature == 0 else 1 + max(r.repeat for r in before.rollouts)
-    rollouts = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
-    return Measured(skill, tuple(rollouts), context.metric)

@@ -17,8 +17,8 @@ from skillopt.core.regions import region_text, slow_update_text, with_slow_updat
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.trial import try_on
+from skillopt.engine.decision import Trial
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import Trial
 
 
 @dataclass(frozen=True)

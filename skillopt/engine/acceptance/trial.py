@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
+from skillopt.config.derived import trial_items
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import named, shuffled
+from skillopt.engine.decision import Trial
 from skillopt.engine.measure import stream_decision
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import TrainState, Trial
+from skillopt.engine.state import TrainState
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
-
-TRIAL_SHARE = 0.4
-"""Training items of a trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
-LEAST_TRIAL = 8
 
 
 async def run_trial(
@@ -32,7 +29,7 @@ async def run_trial(
     Items whose trajectories the optimizer has not just seen come first, at most `most` in all. None when nothing is
     known of that skill.
     """
-    known = trial_items(context, state, step=step, shown=shown)[:most]
+    known = compared_with(context, state, step=step, shown=shown)[:most]
     if not known:
         return None
     shorter = is_shorter(context, candidate, state.current.skill)
@@ -67,7 +64,9 @@ async def try_on(
     return Trial(verdict.accepted, verdict, tuple(rollouts))
 
 
-def trial_items(context: RunContext, state: TrainState, *, step: int | None, shown: Sequence[Rollout]) -> list[Rollout]:
+def compared_with(
+    context: RunContext, state: TrainState, *, step: int | None, shown: Sequence[Rollout]
+) -> list[Rollout]:
     """The current skill's rollouts that a trial compares with, at most the configured number."""
     seen = {r.item.id for r in shown}
     known = state.trained_on()
@@ -80,9 +79,7 @@ def trial_items(context: RunContext, state: TrainState, *, step: int | None, sho
 
 def default_trial(context: RunContext) -> int:
     """Training items of one trial."""
-    evaluation = context.config.evaluation
-    share = math.ceil(TRIAL_SHARE * len(context.selection) * evaluation.repeats)
-    return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
+    return trial_items(context.config, len(context.selection))
 
 
 def is_shorter(context: RunContext, candidate: Skill, than: Skill) -> bool:

@@ -1,21 +1,24 @@
 """What happens between two epochs: comparison, slow update, meta skill, meta reflection, in that order.
 
-Each mechanism leaves a result file with the tokens of its calls. Nothing is kept of one that a stop interrupts: as in
-a step, the calls it made are in the journal and the next start of the run makes the same decisions out of them.
+Each mechanism leaves a result file with the tokens of its calls, and the state after it. Nothing is kept of one that a
+stop interrupts: as in a step, the calls it made are in the journal and the next start of the run makes the same
+decisions out of them.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance import draft_review
-from skillopt.engine.acceptance.proposal_gate import EpochWork
+from skillopt.engine.acceptance.decide import count
+from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.epoch import meta_reflect, slow_update
 from skillopt.engine.epoch.comparison import Comparison, compare, write_comparison
+from skillopt.engine.epoch.work import EpochWork, Result
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.context import StageContext
@@ -42,38 +45,64 @@ def acceptance(context: RunContext) -> str | None:
     return "gated" if optimizer.slow_update_gate_with_selection else "force-accept"
 
 
-async def end_epoch(context: RunContext, state: TrainState, *, epoch: int, step: int) -> None:
-    """Do an epoch's end; `step` is its last step.
+async def end_epoch(
+    rule: AcceptanceRule, state: TrainState, context: RunContext, *, epoch: int, step: int
+) -> AsyncGenerator[TrainState]:
+    """Do an epoch's end, `step` being its last step: the state after each mechanism, as soon as it is decided.
 
     Raises `StopRun`. Writes the mechanisms' own files; history, state and skills are the caller's.
     """
-    if draft_review.reviews(context, state):
-        work = EpochWork(draft_review.NAME, epoch, step)
-        work.start(context)
-        _keep(context, state, work, await draft_review.review(context, state, work), "review_result.json")
-    if epoch == 1:
-        await _first(context, state, epoch, step)
-    else:
-        await _compare_and_learn(context, state, epoch, step)
-    if context.config.optimizer.use_meta_reflect:
-        work = EpochWork(meta_reflect.NAME, epoch, step)
-        work.start(context)
-        _keep(context, state, work, await meta_reflect.reflect(context, state, work), "meta_result.json")
-    state.memory.previous = state.current.skill
-
-
-async def _first(context: RunContext, state: TrainState, epoch: int, step: int) -> None:
-    """There is no earlier epoch to compare with."""
     optimizer = context.config.optimizer
+
+    def work(name: str) -> EpochWork:
+        return EpochWork(rule, context, name, epoch, step)
+
+    reviewed = await _review(work(draft_review.NAME), state)
+    if reviewed is not None:
+        yield (state := reviewed)
+    if epoch == 1:
+        yield (state := await _first(work(slow_update.NAME), work(META_SKILL), state))
+    elif optimizer.use_slow_update or optimizer.use_meta_skill:
+        async for after in _compare_and_learn(work(slow_update.NAME), work(META_SKILL), state):
+            yield (state := after)
+    if optimizer.use_meta_reflect:
+        reflecting = work(meta_reflect.NAME)
+        reflecting.start()
+        state, result = await meta_reflect.reflect(reflecting, state)
+        yield (state := await _keep(reflecting, state, result, "meta_result.json"))
+    yield state.remembering(previous=state.current.skill)
+
+
+async def _review(work: EpochWork, state: TrainState) -> TrainState | None:
+    """Whether a draft goes on; None when there is none to review."""
+    if not state.is_draft:
+        return None
+    decision = await work.rule.review(state, work.context, epoch=work.epoch, step=work.step)
+    if decision is None:
+        return None
+    count(work.tally, decision)
+    proven, state = state.best.skill, state.after(decision)
+    body = {
+        "action": "drop_draft" if decision.dropped else "keep_draft",
+        "reason": decision.verdict.reason,
+        "draft_hash": decision.skill.hash,
+        "proven_hash": proven.hash,
+    }
+    return await _keep(work, state, work.result(state, body), "review_result.json")
+
+
+async def _first(guidance: EpochWork, memory: EpochWork, state: TrainState) -> TrainState:
+    """There is no earlier epoch to compare with."""
+    optimizer = guidance.context.config.optimizer
     if optimizer.use_slow_update:
-        work = EpochWork(slow_update.NAME, epoch, step)
-        work.start(context)
-        _keep(context, state, work, await slow_update.place(context, state, work), "slow_result.json")
+        guidance.start()
+        state, result = await slow_update.place(guidance, state)
+        state = await _keep(guidance, state, result, "slow_result.json")
     if optimizer.use_meta_skill:
-        work = EpochWork(META_SKILL, epoch, step)
-        work.start(context)
-        result = work.result(context, state, {"action": "skip_first_epoch"})
-        _keep(context, state, work, result, "meta_skill_result.json")
+        memory.start()
+        result = memory.result(state, {"action": "skip_first_epoch"})
+        state = await _keep(memory, state, result, "meta_skill_result.json")
+    return state
 
 
 @dataclass(frozen=True)
@@ -81,10 +110,11 @@ class _Lessons:
     """One epoch's end in the making: both mechanisms learn from one comparison."""
 
     context: RunContext
-    state: TrainState
     done: Comparison
     guidance: EpochWork
     memory: EpochWork
+    known: str
+    """The memory so far."""
 
     def stage_context(self, work: EpochWork) -> StageContext:
         """Without the memory: the slow update does not see it, and the meta skill is shown it as its subject."""
@@ -98,43 +128,42 @@ class _Lessons:
     async def ask_memory(self) -> Reply:
         if not self.context.config.optimizer.use_meta_skill or not self.done.pairs:
             return None, NO_PAIR
-        known = self.state.memory.meta_skill
-        return await ask_memory(self.done.compared, known, self.context.env, self.stage_context(self.memory))
+        return await ask_memory(self.done.compared, self.known, self.context.env, self.stage_context(self.memory))
 
 
-async def _compare_and_learn(context: RunContext, state: TrainState, epoch: int, step: int) -> None:
+async def _compare_and_learn(guidance: EpochWork, memory: EpochWork, state: TrainState) -> AsyncGenerator[TrainState]:
     """Epoch 2 and later. Both calls read the skills as they are before the slow update, so they run side by side."""
-    optimizer, previous = context.config.optimizer, state.memory.previous
-    if previous is None or not (optimizer.use_slow_update or optimizer.use_meta_skill):
+    context, previous = guidance.context, state.memory.previous
+    optimizer, step = context.config.optimizer, guidance.step
+    if previous is None:
         return
-    guidance, memory = EpochWork(slow_update.NAME, epoch, step), EpochWork(META_SKILL, epoch, step)
     first = guidance if optimizer.use_slow_update else memory
-    first.start(context, total=2 * min(optimizer.slow_update_samples, len(context.splits.train)))
+    first.start(total=2 * min(optimizer.slow_update_samples, len(context.splits.train)))
     with context.timings.measure(step, "longitudinal"):
-        done = await compare(context, previous, state.current.skill, epoch=epoch, step=step)
+        done = await compare(context, previous, state.current.skill, epoch=guidance.epoch, step=step)
     first.tally.stages.update(done.tally.stages)
-    state.learn([*done.curr, *done.topup_curr])
-    lessons = _Lessons(context, state, done, guidance, memory)
+    yield (state := state.learned([*done.curr, *done.topup_curr]))
+    lessons = _Lessons(context, done, guidance, memory, state.memory.meta_skill)
     with context.timings.measure(step, "lessons"):
         said, remembered = await gather_all([lessons.ask_guidance(), lessons.ask_memory()])
     await asyncio.to_thread(write_comparison, context.run_dir, first.folder, done, context)
     if optimizer.use_slow_update:
-        result = await slow_update.update(context, state, guidance, done, *said)
-        _keep(context, state, guidance, result, "slow_result.json")
+        state, result = await slow_update.guide(guidance, state, done, *said)
+        yield (state := await _keep(guidance, state, result, "slow_result.json"))
     if optimizer.use_meta_skill:
         if optimizer.use_slow_update:
-            memory.start(context)
-        result = _remember(context, state, memory, done, *remembered)
-        _keep(context, state, memory, result, "meta_skill_result.json")
+            memory.start()
+        state, result = _remembered(memory, state, done, *remembered)
+        yield (state := await _keep(memory, state, result, "meta_skill_result.json"))
 
 
-def _remember(
-    context: RunContext, state: TrainState, work: EpochWork, done: Comparison, written: Written | None, lost: str
-) -> dict[str, Any]:
-    """Let a written memory replace the last one; an epoch without content keeps it. Returns the result file."""
+def _remembered(
+    work: EpochWork, state: TrainState, done: Comparison, written: Written | None, lost: str
+) -> tuple[TrainState, Result]:
+    """A written memory replaces the last one; an epoch without content keeps it. The state and the result file."""
     content = written.content if written else ""
     if content:
-        state.memory.meta_skill = content
+        state = state.remembering(meta_skill=content)
     body = {
         "action": "write_meta_skill" if content else "no_content",
         "reason": lost or ("" if content else "the optimizer wrote none"),
@@ -143,15 +172,16 @@ def _remember(
         "meta_skill_content": content,
         "memory_in_force": state.memory.meta_skill,
     }
-    return work.result(context, state, body)
+    return state, work.result(state, body)
 
 
-def _keep(context: RunContext, state: TrainState, work: EpochWork, result: dict[str, Any], name: str) -> None:
+async def _keep(work: EpochWork, state: TrainState, result: Result, name: str) -> TrainState:
     """Write a result file, remember it for the summary, tell observers."""
-    context.run_dir.write(f"{work.folder}/{name}", result)
-    state.memory.results.append(result)
+    context = work.context
+    await asyncio.to_thread(context.run_dir.write, f"{work.folder}/{name}", result)
     context.emit("stage.end", stage=work.name, step=work.step, epoch=work.epoch)
     context.emit("epoch.result", **result)
+    return state.remembering(results=(*state.memory.results, result))
 
 
 def look_ahead(context: RunContext, epoch: int, skill: Skill) -> tuple[Skill | None, bool]:

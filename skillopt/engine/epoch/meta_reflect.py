@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillopt.core.change import Change
-from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields, write_gate
+from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.build import build
+from skillopt.engine.decision import Decision
+from skillopt.engine.epoch.work import EpochWork, Result
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import GateResult, TrainState
-from skillopt.engine.step_result import StepWork
+from skillopt.engine.state import TrainState
+from skillopt.engine.step_context import StepContext
+from skillopt.engine.step_result import StepResult
 from skillopt.optimizer.epoch.meta_reflect import ask_directions
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal
@@ -25,15 +28,16 @@ NAME = "meta_reflect"
 
 
 def direction(
-    context: RunContext, work: StepWork, record: Mapping[str, Any], digest: Mapping[str, Any] | None
+    context: RunContext, found: StepResult, record: Mapping[str, Any], digest: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """What meta reflection sees of a step: what was tried, what became of it, how the tasks failed.
 
     The score of a rejected candidate is left out: an early gate does not know it, and it must decide as the full one.
     """
     score = record["candidate_gate_score"]
-    accepted = work.gated is not None and work.gated.verdict.accepted
-    items = work.proposal.change.items if work.proposal is not None and work.gated is not None else ()
+    proposal = found.built.proposal
+    accepted = found.decision is not None and found.decision.verdict.accepted
+    items = proposal.change.items if proposal is not None and found.decision is not None else ()
     return {
         "step": record["step"],
         "action": record["action"],
@@ -44,28 +48,27 @@ def direction(
     }
 
 
-async def reflect(context: RunContext, state: TrainState, work: EpochWork) -> dict[str, Any]:
-    """Ask, build, decide, write the views. Returns the result file. Raises `StopRun`."""
-    memory, optimizer = state.memory, context.config.optimizer
-    skill = state.current.skill
+async def reflect(work: EpochWork, state: TrainState) -> tuple[TrainState, Result]:
+    """Ask, build, decide, write the views. The state and the result file. Raises `StopRun`."""
+    context, skill, memory = work.context, state.current.skill, state.memory
     ctx = context.stage_context(work.tally)
     with context.timings.measure(work.step, NAME):
         reply, lost = await ask_directions(
-            skill, memory.directions, memory.meta_summary, optimizer.meta_learning_rate, ctx
+            skill, memory.directions, memory.meta_summary, context.config.optimizer.meta_learning_rate, ctx
         )
     if reply is not None and reply.summary:
-        memory.meta_summary = reply.summary
+        state = state.remembering(meta_summary=reply.summary)
     body: dict[str, Any] = {
         "action": "skip_no_edits",
         "reason": lost or "the optimizer proposed nothing",
         "update_origin": "meta_reflect_momentum",
-        "summary": memory.meta_summary,
+        "summary": state.memory.meta_summary,
     }
     proposal: Proposal | None = None
-    gated: GateResult | None = None
+    decision: Decision | None = None
     if reply is not None and reply.change.items:
-        place = StepWork(StepPlan(work.step, work.epoch, 0, ()), skill, None)
-        proposal = await build(context, place, ctx, NAME, reply.change)
+        at = StepContext(context, StepPlan(work.step, work.epoch, 0, ()), skill, ctx)
+        proposal = await build(at, NAME, reply.change)
         body |= {
             "n_items": len(proposal.change.items),
             "edit_apply_summary": proposal.report.summary(),
@@ -76,18 +79,17 @@ async def reflect(context: RunContext, state: TrainState, work: EpochWork) -> di
         elif not proposal.change.items:
             body["reason"] = f"every edit was vetoed: {proposal.vetoed[0].leaks[0]}" if proposal.vetoed else "no edit"
         else:
-            gated = await decide(context, state, proposal.skill, work)
-            body |= verdict_fields(gated, proposal.skill)
+            decision = await work.decide(proposal.skill, state)
+            state = state.after(decision)
+            body |= decision.fields()
     body["gate_score"] = body.get("candidate_gate_score")
-    result = work.result(context, state, body)
-    await asyncio.to_thread(_write, context, work, reply.change if reply else None, proposal, gated)
-    return result
+    result = work.result(state, body)
+    await asyncio.to_thread(_write, work, reply.change if reply else None, proposal, decision)
+    return state, result
 
 
-def _write(
-    context: RunContext, work: EpochWork, change: Change | None, proposal: Proposal | None, gated: GateResult | None
-) -> None:
-    run_dir, folder = context.run_dir, work.folder
+def _write(work: EpochWork, change: Change | None, proposal: Proposal | None, decision: Decision | None) -> None:
+    run_dir, folder = work.context.run_dir, work.folder
     if proposal is not None:
         run_dir.write(f"{folder}/meta_patch.json", proposal.change.to_json())
         run_dir.write(f"{folder}/meta_candidate.md", proposal.skill.text)
@@ -97,5 +99,5 @@ def _write(
             run_dir.write(f"{folder}/meta_edit_apply_report.json", [s.to_json() for s in proposal.report.statuses])
     elif change is not None:
         run_dir.write(f"{folder}/meta_patch.json", change.to_json())
-    if gated is not None:
-        write_gate(context, work, gated)
+    if decision is not None:
+        write_decision(run_dir.root / folder, decision)

@@ -15,11 +15,13 @@ from skillopt.core.aio import gather_all
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
-from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields, write_gate
+from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.build import without_leaks
+from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.epoch.comparison import Comparison
+from skillopt.engine.epoch.work import EpochWork, Result
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import GateResult, Measured, TrainState
+from skillopt.engine.state import TrainState
 from skillopt.envs.rollout import Call, run_one
 from skillopt.optimizer.schemas.epoch import Written
 
@@ -32,13 +34,13 @@ def with_placeholder(skill: Skill) -> Skill:
     return skill if region_text(skill, SLOW_UPDATE) is not None else with_slow_update(skill, "")
 
 
-async def place(context: RunContext, state: TrainState, work: EpochWork) -> dict[str, Any]:
-    """Epoch 1: put the empty region into the current skill; best is untouched. Returns the result file."""
+async def place(work: EpochWork, state: TrainState) -> tuple[TrainState, Result]:
+    """Epoch 1: put the empty region into the current skill; best is untouched. The state and the result file."""
     skill = with_placeholder(state.current.skill)
     if skill != state.current.skill:
-        state.current = await rebound(context, state.current, skill)
-        state.current_origin = PLACEHOLDER_ORIGIN
-    return work.result(context, state, {"action": "inject_placeholder", "candidate_hash": skill.hash})
+        current = await rebound(work.context, state.current, skill)
+        state = replace(state, current=current, current_origin=PLACEHOLDER_ORIGIN)
+    return state, work.result(state, {"action": "inject_placeholder", "candidate_hash": skill.hash})
 
 
 async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Measured:
@@ -50,17 +52,20 @@ async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Meas
     async def again(rollout: Rollout) -> Rollout:
         if rollout.scored is None:
             return replace(rollout, skill_hash=skill.hash)
-        return await run_one(context.env, rollout.item, skill, context.target, Call("gate", rollout.repeat))
+        return await run_one(
+            context.env, rollout.item, skill, context.target, Call("gate", rollout.repeat, scoring=context.scoring)
+        )
 
     rollouts = tuple(await gather_all([again(r) for r in measured.rollouts]))
     return Measured(skill, rollouts, measured.metric, context.bonus(skill))
 
 
-async def update(
-    context: RunContext, state: TrainState, work: EpochWork, done: Comparison, written: Written | None, lost: str
-) -> dict[str, Any]:
-    """Decide about the guidance that was written, write its views, return the result file. Raises `StopRun`."""
-    skill = state.current.skill
+async def guide(
+    work: EpochWork, state: TrainState, done: Comparison, written: Written | None, lost: str
+) -> tuple[TrainState, Result]:
+    """Decide about the guidance that was written and write its views. The state and the result file. Raises
+    `StopRun`."""
+    context, skill = work.context, state.current.skill
     forced = not context.config.optimizer.slow_update_gate_with_selection
     guidance, vetoed = without_leaks(context, skill, written.content if written else "")
     body: dict[str, Any] = {
@@ -73,21 +78,23 @@ async def update(
         "reasoning": written.reasoning if written else "",
         "vetoed": [leak.to_json() for leak in vetoed],
     }
-    gated: GateResult | None = None
+    decision: Decision | None = None
     candidate: Skill | None = None
     if guidance:
         candidate = with_slow_update(skill, guidance)
-        gated = await decide(context, state, candidate, work, shown=done.shown, forced=forced)
-        body |= verdict_fields(gated, candidate)
+        decision = await work.decide(candidate, state, shown=done.shown, forced=forced)
+        state = state.after(decision)
+        body |= decision.fields()
     elif not lost:
         body["reason"] = f"the guidance was vetoed: {vetoed[0].leaks[0]}" if vetoed else "the optimizer wrote none"
-    result = work.result(context, state, body)
-    await asyncio.to_thread(_write, context, work, candidate, gated)
-    return result
+    result = work.result(state, body)
+    await asyncio.to_thread(_write, work, candidate, decision)
+    return state, result
 
 
-def _write(context: RunContext, work: EpochWork, candidate: Skill | None, gated: GateResult | None) -> None:
+def _write(work: EpochWork, candidate: Skill | None, decision: Decision | None) -> None:
+    run_dir = work.context.run_dir
     if candidate is not None:
-        context.run_dir.write(f"{work.folder}/candidate_skill.md", candidate.text)
-    if gated is not None:
-        write_gate(context, work, gated)
+        run_dir.write(f"{work.folder}/candidate_skill.md", candidate.text)
+    if decision is not None:
+        write_decision(run_dir.root / work.folder, decision)

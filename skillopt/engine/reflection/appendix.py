@@ -11,112 +11,122 @@ answers, so a resumed run has the same pending notes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
+from skillopt.core.leakage import VetoedEdit
 from skillopt.core.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.skill import Skill
-from skillopt.engine.acceptance.proposal_gate import EpochWork, decide, verdict_fields
+from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.acceptance.decide import decide
+from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.build import without_leaks
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_result import BYPASS, AppendixOutcome, StepWork
+from skillopt.engine.step_result import BYPASS, AppendixOutcome, StepResult
 from skillopt.optimizer.appendix import PendingNote, consolidate, new_notes
+from skillopt.optimizer.context import Tally
+
+STAGE = "appendix"
+Settled = tuple[TrainState, AppendixOutcome]
+"""The state and what became of the notes, as far as it is known."""
 
 
-class AppendixWork(EpochWork):
-    """The notes of one step at the gate."""
-
-    @property
-    def origin(self) -> str:
-        """The tag of a skill that they produce."""
-        return f"appendix_step_{self.step:04d}"
-
-
-async def flush(context: RunContext, state: TrainState, work: StepWork) -> None:
-    """Try the notes of a step and record in `work.flush` what became of them. Raises `StopRun`.
-
-    Without skill-aware reflection nothing happens.
+async def try_notes(
+    rule: AcceptanceRule, step: StepResult, state: TrainState, context: RunContext
+) -> AsyncGenerator[Settled]:
+    """Try the notes of a step: what is known before they are measured, then what became of them. Raises `StopRun`; the
+    first account stands then. Without skill-aware reflection nothing happens.
     """
     if not context.skill_aware:
         return
-    skill = state.current.skill
+    skill, number = state.current.skill, step.plan.step
     before = appendix_notes(skill)
-    state.pending = _absent(state.pending, appendix_notes(state.best.skill))
-    proposed = tuple(n for sample in work.reflections for r in sample for n in r.notes)
-    done = work.flush = AppendixOutcome(work.plan.step, proposed, before, before, tuple(_absent(state.pending, before)))
-    done.forced = not context.config.optimizer.skill_aware_gate_with_selection
+    state = replace(state, pending=_absent(state.pending, appendix_notes(state.best.skill)))
+    proposed = step.reflected.notes
     undecided = [p.note for p in state.pending if p.undecided]
-    fresh = _without_leaks(context, skill, done, new_notes(before, [*undecided, *proposed]))
+    fresh, vetoed = _without_leaks(context, skill, new_notes(before, [*undecided, *proposed]))
+    done = AppendixOutcome(
+        number,
+        proposed,
+        before,
+        before,
+        _absent(state.pending, before),
+        vetoed=vetoed,
+        forced=not context.config.optimizer.skill_aware_gate_with_selection,
+    )
     if not fresh:
-        done.reason = "no new note"
+        yield state, replace(done, reason="no new note")
         return
-    done.reason = "not measured: the run was stopped"
-    done.pending = tuple(_pending(state, fresh, work.plan.step, refused=""))
-    done.tried = await _shortened(context, work, done, (*before, *fresh))
+    waiting = replace(
+        done, pending=_pending(state, fresh, number, refused=""), reason="not measured: the run was stopped"
+    )
+    yield state, waiting
+    done = await _shortened(context, waiting, step.skill, (*before, *fresh), step.tally)
     candidate = with_appendix(skill, done.tried)
     refused = ""
     if candidate == skill:
-        done.reason = "the shortened list is the one that the skill has"
+        done = replace(done, reason="the shortened list is the one that the skill has")
     elif any(p.refused == candidate.hash for p in state.pending):
-        done.reason, refused = "this text was refused before", candidate.hash
+        done, refused = replace(done, reason="this text was refused before"), candidate.hash
     else:
-        await _ask_the_gate(context, state, work, done, candidate)
-        refused = candidate.hash if done.gated is not None and done.gated.verdict.action == "reject" else ""
-    pending = _pending(state, fresh, work.plan.step, refused=refused)
-    if done.gated is not None and done.gated.verdict.accepted:
+        yield state, replace(done, candidate=candidate)
+        wanted = Candidate(candidate, f"appendix_step_{number:04d}", number, forced=done.forced)
+        decision = await decide(rule, wanted, state, context, step.tally, epoch=step.plan.epoch, stage=STAGE)
+        state = state.after(decision)
+        done = replace(
+            done,
+            candidate=candidate,
+            decision=decision,
+            verdict=decision.fields(),
+            reason=BYPASS if done.forced and decision.kept else decision.verdict.reason,
+            after=appendix_notes(state.current.skill),
+        )
+        refused = candidate.hash if decision.verdict.action == "reject" else ""
+    pending = _pending(state, fresh, number, refused=refused)
+    if done.decision is not None and done.decision.verdict.accepted:
         pending = _absent(pending, fresh)  # in the skill, in their own words or in those of a shorter list
-    state.pending = pending
-    done.pending = tuple(_absent(pending, done.after))
+    yield replace(state, pending=pending), replace(done, pending=_absent(pending, done.after))
 
 
-async def _ask_the_gate(
-    context: RunContext, state: TrainState, work: StepWork, done: AppendixOutcome, candidate: Skill
-) -> None:
-    gate = AppendixWork("appendix", work.plan.epoch, work.plan.step, work.tally)
-    done.candidate = candidate
-    done.gated = await decide(context, state, candidate, gate, forced=done.forced)
-    done.verdict = verdict_fields(done.gated, candidate)
-    done.reason = BYPASS if done.forced and done.kept else done.gated.verdict.reason
-    done.after = appendix_notes(state.current.skill)
-
-
-def _absent(pending: Sequence[PendingNote], notes: Sequence[str]) -> list[PendingNote]:
+def _absent(pending: Sequence[PendingNote], notes: Sequence[str]) -> tuple[PendingNote, ...]:
     """The pending notes that are not among `notes`."""
     known = {note_key(note) for note in notes}
-    return [p for p in pending if note_key(p.note) not in known]
+    return tuple(p for p in pending if note_key(p.note) not in known)
 
 
-def _pending(state: TrainState, fresh: Sequence[str], step: int, *, refused: str) -> list[PendingNote]:
+def _pending(state: TrainState, fresh: Sequence[str], step: int, *, refused: str) -> tuple[PendingNote, ...]:
     """The pending notes after `fresh` did not enter. `refused` is the hash of the text that the gate refused, or blank
     when it did not decide. A note that was pending keeps its place and its first step."""
     rows = {note_key(p.note): p for p in state.pending}
     for note in fresh:
         known = rows.get(note_key(note))
         rows[note_key(note)] = PendingNote(known.note if known else note, known.step if known else step, refused)
-    return list(rows.values())
+    return tuple(rows.values())
 
 
-def _without_leaks(context: RunContext, skill: Skill, done: AppendixOutcome, notes: Sequence[str]) -> tuple[str, ...]:
-    """The notes that copy no item and no answer."""
+def _without_leaks(
+    context: RunContext, skill: Skill, notes: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[VetoedEdit, ...]]:
+    """The notes that copy no item and no answer, and what was vetoed."""
     clean, vetoed = without_leaks(context, skill, "\n".join(notes))
-    done.vetoed += vetoed
-    return tuple(line for line in clean.splitlines() if line)
+    return tuple(line for line in clean.splitlines() if line), tuple(vetoed)
 
 
 async def _shortened(
-    context: RunContext, work: StepWork, done: AppendixOutcome, notes: tuple[str, ...]
-) -> tuple[str, ...]:
-    """The notes, consolidated when there are more than the threshold allows and a shorter list comes back."""
+    context: RunContext, done: AppendixOutcome, skill: Skill, notes: tuple[str, ...], tally: Tally
+) -> AppendixOutcome:
+    """The account with the notes to be tried: consolidated, when there are more than the threshold allows and a
+    shorter list comes back. `skill` is the one that the step found."""
     threshold = context.config.optimizer.skill_aware_consolidate_threshold
     if not threshold or len(notes) <= threshold:
-        return notes
-    result = await consolidate(notes, context.stage_context(work.tally))
-    done.not_consolidated = result.lost
+        return replace(done, tried=notes)
+    result = await consolidate(notes, context.stage_context(tally))
     shorter, known = result.notes, {note_key(n) for n in notes}
     invented = [n for n in shorter if note_key(n) not in known]
-    if not result.lost and len(_without_leaks(context, work.skill, done, invented)) < len(invented):
-        done.not_consolidated = "the shortened list was vetoed: it copies items or answers"
-    if done.not_consolidated:
-        return notes
-    done.consolidated = len(notes) - len(shorter)
-    return shorter
+    lost, vetoed = result.lost, tuple[VetoedEdit, ...]()
+    if not lost:
+        clean, vetoed = _without_leaks(context, skill, invented)
+        lost = "the shortened list was vetoed: it copies items or answers" if len(clean) < len(invented) else ""
+    done = replace(done, vetoed=(*done.vetoed, *vetoed), not_consolidated=lost)
+    return replace(done, tried=notes) if lost else replace(done, tried=shorter, consolidated=len(notes) - len(shorter))

@@ -1,14 +1,19 @@
 """The full bill and the clock, under `logs/`: what was really spent, speculation and lost races included.
 
 `ledger.json` equals the sum of the journal's calls (invariant I12). It can differ between two runs with equal results,
-because calls under way when a gate had already decided depend on timing.
+because calls under way when a gate had already decided depend on timing. Here too: what a target call costs.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 
+from skillopt.core.rollout import Rollout
+from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.model.tokens import bound
 from skillopt.model.types import Usage
 from skillopt.store.atomic import write_json
 
@@ -27,6 +32,8 @@ def write_logs(context: RunContext) -> None:
     write_json(context.run_dir.logs / "timings.json", context.timings.data)
 
 
+_FRAMES = 16
+"""Tokens of the frames of the system and the user message, as `model.tokens` counts them."""
 TARGET_STAGES = frozenset(
     {"baseline", "rollout", "race", "trial", "gate", "longitudinal", "deep_rollout", "test", "eval"}
 )
@@ -45,3 +52,25 @@ def cost_of(context: RunContext, stages: dict[str, dict[str, int | None]]) -> fl
             return None
         total += usd
     return round(total, 6)
+
+
+def item_cost(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:
+    """What one item's target call cost on average: a call, tokens and money. Nothing is known of a provider that
+    reports no usage: its reservations count."""
+    known = [r for r in rollouts if r.tokens.get("prompt_tokens") is not None and r.tokens.get("completion_tokens")]
+    if not known:
+        return replace(largest_call(context, rollouts), calls=1)
+    prompt = sum(r.tokens.get("prompt_tokens") or 0 for r in known) / len(known)
+    completion = sum(r.tokens.get("completion_tokens") or 0 for r in known) / len(known)
+    usage = Usage(prompt_tokens=math.ceil(prompt), completion_tokens=math.ceil(completion))
+    return Spend(1, prompt + completion, context.price("target", context.target.model, usage) or 0.0)
+
+
+def largest_call(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:
+    """Tokens and money of the most that one target call reserves, judged by the prompts of these rollouts."""
+    cap = context.config.env.max_completion_tokens
+    limit = getattr(context.target, "completion_limit", None)
+    completion = min(cap, limit) if isinstance(limit, int) else cap
+    prompt = max((bound(r.system_prompt) + bound(r.user_prompt) + _FRAMES for r in rollouts), default=0)
+    usage = Usage(prompt_tokens=prompt, completion_tokens=completion)
+    return Spend(0, prompt + completion, context.price("target", context.target.model, usage) or 0.0)

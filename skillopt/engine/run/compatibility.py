@@ -6,6 +6,7 @@ The schema checks each key by itself; here stands what only shows across section
 from __future__ import annotations
 
 from skillopt.config import Config
+from skillopt.config.derived import rule_name
 from skillopt.core.errors import ConfigError
 from skillopt.envs.base import Env, takes_readout
 
@@ -35,10 +36,10 @@ def refuse_combinations(config: Config, env: Env) -> None:
             "cannot be asked for a readout beside it",
             hint="use an answer format with a place of its own (answer_tag, last_line, boxed), or switch it off",
         )
-    if evaluation.use_semantic_density and evaluation.gate_rule != "strict":
+    if evaluation.use_semantic_density and rule_name(config) not in ("strict", "off"):
         raise ConfigError(
             f"evaluation.use_semantic_density: a bonus for words is no measured difference, and gate_rule "
-            f"{evaluation.gate_rule} tests nothing else",
+            f"{rule_name(config)} tests nothing else",
             hint="set evaluation.gate_rule: strict, or switch the bonus off",
         )
 
@@ -57,12 +58,13 @@ def without_effect(config: Config) -> list[str]:
     """Settings that this combination leaves without effect, one notice each."""
     optimizer, evaluation = config.optimizer, config.evaluation
     notices: list[str] = []
-    if evaluation.gate_rule == "strict" or not evaluation.use_gate:
+    rule = rule_name(config)
+    if rule in ("strict", "off"):
         idle = {"gate_min_effect": evaluation.gate_min_effect, "gate_shorter_margin": evaluation.gate_shorter_margin}
-        why = "with evaluation.gate_rule strict" if evaluation.use_gate else "while evaluation.use_gate is off"
+        why = "with evaluation.gate_rule strict" if rule == "strict" else "while evaluation.use_gate is off"
         notices += [f"evaluation.{name} has no effect {why}" for name, value in idle.items() if value]
-    if not evaluation.use_gate and evaluation.gate_rule == "paired":
-        notices.append("evaluation.gate_rule paired has no effect while evaluation.use_gate is off")
+    if rule == "off" and evaluation.gate_rule != "strict":
+        notices.append(f"evaluation.gate_rule {evaluation.gate_rule} has no effect while evaluation.use_gate is off")
     if optimizer.use_skill_aware_reflection and optimizer.skill_update_mode == "full_rewrite_minibatch":
         notices.append(
             "optimizer.use_skill_aware_reflection has no effect in optimizer.skill_update_mode full_rewrite_minibatch"

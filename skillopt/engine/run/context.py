@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.config import Config
-from skillopt.config.derived import RESAMPLED
+from skillopt.config.derived import rejects_most, samples_of_reflection
 from skillopt.core.item import Item
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.rollout import Rollout
@@ -20,6 +20,7 @@ from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.scoring import Scoring
 from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
 from skillopt.model.types import ChatModel, Usage
@@ -52,7 +53,13 @@ class RunContext:
     timings: Timings
     price: Price
     roles: tuple[dict[str, Any], ...] = ()
+    judge: ChatModel | None = None
     notices: list[str] = field(default_factory=list[str])
+
+    @property
+    def scoring(self) -> Scoring:
+        """What scorers are given: the judge, the seed, the journal for scores that cost something."""
+        return Scoring(judge=self.judge, seed=self.config.train.seed, journal=self.journal)
 
     @property
     def metric(self) -> Metric:
@@ -77,9 +84,8 @@ class RunContext:
         """Speculation spends calls that may be wasted; under a cap they belong to decisions. A replay needs none, nor
         does a run that keeps every candidate or many as drafts, or a process that has only repeated what the journal
         knows: a finished run started again makes no call."""
-        evaluation, journal = self.config.evaluation, self.journal
-        rejects_most = evaluation.use_gate and evaluation.gate_rule == "strict"
-        wanted = evaluation.prefetch and rejects_most and not self.budget.limits.any_spend
+        journal = self.journal
+        wanted = self.config.evaluation.prefetch and rejects_most(self.config) and not self.budget.limits.any_spend
         return wanted and not journal.replay and journal.committed > 0
 
     def bonus(self, skill: Skill) -> float:
@@ -108,7 +114,7 @@ class RunContext:
             analyst_workers=c.gradient.analyst_workers,
             failure_only=c.gradient.failure_only,
             profile=c.optimizer.analyst_profile,
-            proposals=max(c.optimizer.proposals, 2 if c.evaluation.gate_candidates >= RESAMPLED else 1),
+            proposals=samples_of_reflection(c),
             reminders=reminders(c),
             update_mode=c.optimizer.skill_update_mode,
             rewrite_reasoning_effort=c.model.rewrite_reasoning_effort,

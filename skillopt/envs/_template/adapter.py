@@ -8,13 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.envs._template import rollout
-from skillopt.envs._template.dataloader import SOURCE
-from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.core.outcome import Outcome
+from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.splits import load_splits
 from skillopt.envs.templates import supplement
 from skillopt.model.types import Message
+
+from . import rollout
+from .dataloader import SOURCE
 
 
 class MySettings(BaseModel):
@@ -61,8 +62,8 @@ class MyEnv:
     def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
         return None
 
-    def score(self, item: Item, text: str) -> Scored:
-        return rollout.score(item, text)
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        return rollout.score(item, attempt.text)
 
     def task_text(self, item: Item) -> str:
         word = str(item.data["word"])

@@ -17,15 +17,14 @@ from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
-from skillopt.core.outcome import Scored
-from skillopt.core.rollout import Rollout
-from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.core.outcome import Outcome
+from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source, given_splits, load_splits
 from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
-from skillopt.envs.scorers.base import ScoresRollouts
+from skillopt.envs.scorers.base import ScoresAttempts
 from skillopt.envs.scorers.function import Function
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
@@ -83,7 +82,7 @@ class JsonlEnv:
         return source(
             id_field=settings.id_field,
             answer_field=settings.answer_field,
-            needs_answer=not isinstance(self._scorer, ScoresRollouts),
+            needs_answer=not isinstance(self._scorer, ScoresAttempts),
             task_type_field=settings.task_type_field,
             check=self._check,
             text=self.task_text,
@@ -98,15 +97,18 @@ class JsonlEnv:
         values = {"task": self.task_text(item), "previous": turns[-1].reply}
         return self._review.render(values, where=f"item {item.id!r}")
 
-    def score(self, item: Item, text: str) -> Scored:
-        answer = extract_answer(text, self._settings.answer_format)
-        return self._scorer.score(answer, item=item, gold=self._gold(item))
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        answer, gold, scorer = (
+            extract_answer(attempt.text, self._settings.answer_format),
+            self._gold(item),
+            self._scorer,
+        )
+        if isinstance(scorer, ScoresAttempts):
+            return await scorer.score_attempt(answer, gold, attempt, ctx)
+        return scorer.score(answer, item=item, gold=gold)
 
-    async def score_rollout(self, rollout: Rollout, text: str) -> Scored:
-        scorer = self._scorer
-        if not isinstance(scorer, ScoresRollouts):
-            return self.score(rollout.item, text)
-        return await scorer.score_rollout(extract_answer(text, self._settings.answer_format), rollout)
+    def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
+        return self._scorer.rests_on(attempt) if isinstance(self._scorer, ScoresAttempts) else None
 
     def task_text(self, item: Item) -> str:
         shown = {name: value for name, value in item.data.items() if name not in self._withheld}

@@ -13,10 +13,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
+from skillopt.agents.base import Attempt
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.core.rollout import Rollout
+from skillopt.core.json_types import JsonValue
+from skillopt.core.outcome import Outcome, Scored
+from skillopt.envs.scoring import ScoreContext
 
 _SHOWN = 200
 
@@ -76,9 +78,13 @@ def verdict(right: bool, answer: str, gold: Gold, *, soft: float | None = None, 
 
 
 @runtime_checkable
-class ScoresRollouts(Protocol):
-    """A scorer that may look at how an answer came about, or take its time, or judge without a gold value."""
+class ScoresAttempts(Protocol):
+    """A scorer that may look at how an answer came about, take its time, ask a judge, or do without a gold value."""
 
-    async def score_rollout(self, answer: str, rollout: Rollout) -> Scored:
-        """Judge the answer of an attempt whose outcome is still pending."""
+    async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        """Judge the answer of an attempt; the item is `ctx.rollout.item`."""
+        ...
+
+    def rests_on(self, attempt: Attempt) -> JsonValue:
+        """See `envs.scoring.KeepsScores.score_rests_on`."""
         ...

@@ -11,15 +11,18 @@ A plain function runs in a worker thread, an `async` one on the loop. Whatever i
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError, DataError, SkillOptError
+from skillopt.core.hashing import digest
+from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Scored, checked
 from skillopt.core.rollout import Rollout
+from skillopt.envs.scoring import Left, crashed, in_thread
 
 PARAMETERS = ("answer", "item", "trajectory", "rollout")
 FEEDBACK = "feedback"
@@ -55,7 +58,7 @@ class Calling:
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         required = [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
         only_named = [p.name for p in parameters if p.default is p.empty and p.kind is inspect.Parameter.KEYWORD_ONLY]
-        if required and not only_named and set(required) <= set(PARAMETERS):
+        if not only_named and (required == ["rollout"] or {"answer", "item"} <= set(required) <= set(PARAMETERS)):
             return cls(function, tuple(required), who)
         catches_all = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         if not only_named and (len(required) == 2 or (catches_all and len(required) < 2)):
@@ -81,15 +84,15 @@ class Calling:
             ):
                 result = await cast("Awaitable[object]", self.function(*arguments))
             else:
-                result = await asyncio.to_thread(_guarded, self.function, arguments)
+                result = await in_thread(self.function, *arguments)
                 if inspect.isawaitable(result):
                     result = await cast("Awaitable[object]", result)
-        except _Left as left:
-            raise self._crashed(item.id, left.error) from left.error
+        except Left as left:
+            raise crashed(item.id, f"the scorer {self.who}", left.error) from left.error
         except SkillOptError:
             raise
         except (Exception, SystemExit) as error:
-            raise self._crashed(item.id, error) from error
+            raise crashed(item.id, f"the scorer {self.who}", error) from error
         return checked(item.id, self.scored(result, answer, item.id))
 
     def scored(self, result: object, answer: str, item_id: str) -> Scored:
@@ -110,27 +113,10 @@ class Calling:
         )
         return _with_feedback(scored, values.get(FEEDBACK) if feedback is None else feedback)
 
-    def _crashed(self, item_id: str, error: BaseException) -> DataError:
-        said = f": {error}" if str(error) else ""
-        return DataError(
-            f"item {item_id!r}: the scorer {self.who} raised {type(error).__name__}{said}",
-            hint="correct the scorer; a crash is not a score",
-        )
-
-
-class _Left(Exception):
-    """Carries a `SystemExit` out of a worker thread: raised as it is, it would end the event loop."""
-
-    def __init__(self, error: SystemExit) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def _guarded(function: ScorerFunction, arguments: Sequence[object]) -> object:
-    try:
-        return function(*arguments)
-    except SystemExit as error:
-        raise _Left(error) from error
+    def rests_on(self, attempt: Attempt) -> JsonValue:
+        """What of an attempt, besides its text, the function sees."""
+        sees_more = {"trajectory", "rollout"} & set(self.names)
+        return digest([dict(entry) for entry in attempt.trajectory]) if sees_more else ""
 
 
 def _pair(result: object) -> tuple[object, object]:

@@ -10,12 +10,14 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
+from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.core.rollout import Rollout
+from skillopt.core.json_types import JsonValue
+from skillopt.core.outcome import Outcome
 from skillopt.envs.scorers.base import Gold, Scorer
 from skillopt.envs.scorers.calling import Calling
+from skillopt.envs.scoring import ScoreContext
 
 
 class Held(Scorer):
@@ -47,6 +49,10 @@ class Held(Scorer):
         """A function may judge without a gold value."""
         _ = self.calling
 
-    async def score_rollout(self, answer: str, rollout: Rollout) -> Scored:
+    async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         """Call the function."""
-        return await self.calling(answer, rollout)
+        return await self.calling(answer, ctx.rollout)
+
+    def rests_on(self, attempt: Attempt) -> JsonValue:
+        """A function may be random or cost something, so its scores are stored; see `Calling.rests_on`."""
+        return self.calling.rests_on(attempt)

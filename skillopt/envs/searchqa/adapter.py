@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
-from skillopt.core.outcome import Scored
-from skillopt.envs.base import EnvConfig, Sampling, Splits, Turn, sampling_of
+from skillopt.core.outcome import Outcome
+from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.splits import load_splits
 from skillopt.envs.scorers.extract import tagged
 from skillopt.envs.searchqa import rollout
@@ -74,8 +74,8 @@ class SearchQAEnv:
             return None
         return self._review.render({**self._shown(item), "previous": previous}, where=f"item {item.id!r}")
 
-    def score(self, item: Item, text: str) -> Scored:
-        return rollout.score(item, text)
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        return rollout.score(item, attempt.text)
 
     def task_text(self, item: Item) -> str:
         return str(item.data["question"])

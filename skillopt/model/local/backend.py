@@ -14,12 +14,11 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from skillopt.core.errors import TransientModelError
+from skillopt.core.json_types import JsonObject
 from skillopt.model.local.catalogue import ModelEntry, load_catalogue
 from skillopt.model.local.download import ensure
 from skillopt.model.local.modelfile import ModelFile, cache_directory, own_model
@@ -27,13 +26,13 @@ from skillopt.model.local.partial_download import Report
 from skillopt.model.local.prefix import SCHEME, PrefixStates
 from skillopt.model.local.server import EngineLease, EnginePool, EngineSettings
 from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings
-from skillopt.model.types import ChatReply, ChatRequest
+from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 _ATTEMPT_SECONDS = 3600.0
 """A small machine may think long; the caller's deadline is the one that counts."""
 
 
-def create(settings: Mapping[str, Any]) -> LocalBackend:
+def create(settings: BackendSettings) -> LocalBackend:
     """The backend of one role. Raises `ConfigError` for an unknown model, `FatalModelError` for an unreadable file.
 
     Read are `model` (a catalogue name or a .gguf file), `base_url`, `temperature`, `local_threads`, `local_context`
@@ -96,7 +95,7 @@ class LocalBackend:
         """No answer is longer than the context."""
         return self._settings.n_ctx
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """The file's hash, the engine's version (another build may round differently) and what is filled in here."""
         return {
             "kind": "local",

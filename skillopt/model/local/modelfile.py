@@ -15,11 +15,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import platformdirs
 
 from skillopt.core.errors import FatalModelError
+from skillopt.core.json_types import JsonValue
 from skillopt.model.local.catalogue import ModelEntry
 
 FILE_VARIABLE = "SKILLOPT_MODEL_FILE"
@@ -179,9 +180,9 @@ def _marker_path(path: Path, cache: Path) -> Path:
     return cache / "verified" / f"{key}.json"
 
 
-def _read_marker(marker: Path) -> dict[str, Any] | None:
+def _read_marker(marker: Path) -> dict[str, JsonValue] | None:
     try:
-        body: Any = json.loads(marker.read_text("utf-8"))
+        body: object = json.loads(marker.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return cast("dict[str, Any]", body) if isinstance(body, dict) and "sha256" in body else None
+    return cast("dict[str, JsonValue]", body) if isinstance(body, dict) and "sha256" in body else None

@@ -23,9 +23,9 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from skillopt.core.errors import FatalModelError, TransientModelError
+from skillopt.core.json_types import JsonValue
 from skillopt.model.local.modelfile import ModelFile
 from skillopt.model.local.prefix import PrefixStates
 
@@ -151,7 +151,7 @@ class Engine:
                 return f"was ended by {signal.Signals(-code).name}"
         return f"ended with code {code}"
 
-    def _child_settings(self) -> dict[str, Any]:
+    def _child_settings(self) -> dict[str, JsonValue]:
         settings = self.settings
         return {
             "parent": os.getpid(),
@@ -167,7 +167,7 @@ class Engine:
 
     def _take(self, line: bytes) -> None:
         try:
-            answer: dict[str, Any] = json.loads(line) if line.strip() else {}
+            answer: dict[str, JsonValue] = json.loads(line) if line.strip() else {}
         except ValueError as error:
             raise FatalModelError(f"the embedded engine spoke out of turn: {line[:200]!r}") from error
         if answer.get("missing"):

@@ -7,17 +7,17 @@ else that the SDK would take from the environment (tokens, profiles, headers) is
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.model.providers import sdk
 from skillopt.model.providers.anthropic_wire import PATH, Form, read_message
 from skillopt.model.providers.encodable import encodable
 from skillopt.model.providers.endpoint import check_address, plain_key
-from skillopt.model.types import ChatReply, ChatRequest
+from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -45,7 +45,7 @@ class AnthropicSettings:
         check_address(self.base_url, key=self.api_key, shape="give it without /v1")
 
 
-def create(settings: Mapping[str, Any]) -> AnthropicBackend:
+def create(settings: BackendSettings) -> AnthropicBackend:
     """Backend from a role's settings: model, base_url, api_key, reasoning_effort, max_tokens,
     timeout_seconds. Raises `ConfigError` without a key or without the SDK."""
     base_url = str(settings.get("base_url") or URL).rstrip("/").removesuffix("/v1")
@@ -106,7 +106,7 @@ class AnthropicBackend:
         """What must not be shown."""
         return (self.settings.api_key,)
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """Kind, model and what is sent with every request."""
         s = self.settings
         return {
@@ -127,7 +127,7 @@ class AnthropicBackend:
             form = self.form
             body = form.body(request, model=self.model, effort=s.reasoning_effort)
             if s.max_tokens is not None:
-                body["max_tokens"] = min(s.max_tokens, body["max_tokens"])
+                body["max_tokens"] = min(s.max_tokens, request.max_completion_tokens)
             try:
                 return await self._post(body)
             except sdk.Filtered:
@@ -142,7 +142,7 @@ class AnthropicBackend:
                     _log.warning("%s at %s refuses %s; it is left out", self.model, self.endpoint, refused)
         raise FatalModelError(f"{self.endpoint} accepts no form of the request", hint="check the model name")
 
-    async def _post(self, body: dict[str, Any]) -> ChatReply:
+    async def _post(self, body: dict[str, JsonValue]) -> ChatReply:
         s = self.settings
         where = f"{self.endpoint}{PATH}"
         text = await sdk.post(

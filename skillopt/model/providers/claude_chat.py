@@ -7,20 +7,18 @@ is installed, else the API; the banner names the endpoint, and so the route.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
 
 from skillopt.core.errors import ConfigError
 from skillopt.model.providers import anthropic_api
-from skillopt.model.types import Backend
+from skillopt.model.types import Backend, BackendSettings
 
 PROGRAM = "claude"
 CLI_MODULE = "skillopt.model.providers.claude_cli"
 """Holds `create(settings) -> Backend` for the program's route."""
 
 
-def create(settings: Mapping[str, Any]) -> Backend:
+def create(settings: BackendSettings) -> Backend:
     """Backend from a role's settings: `route` (cli, api, auto) and what the route reads. Raises `ConfigError`."""
     route = str(settings.get("route") or "cli")
     if route == "auto":
@@ -32,7 +30,7 @@ def create(settings: Mapping[str, Any]) -> Backend:
     return _cli(settings)
 
 
-def _cli(settings: Mapping[str, Any]) -> Backend:
+def _cli(settings: BackendSettings) -> Backend:
     try:
         module = import_module(CLI_MODULE)
     except ModuleNotFoundError as error:

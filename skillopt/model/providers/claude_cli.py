@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from skillopt.model.providers.cli_chat import create_claude
-from skillopt.model.types import Backend
+from skillopt.model.types import Backend, BackendSettings
 
 
-def create(settings: Mapping[str, Any]) -> Backend:
+def create(settings: BackendSettings) -> Backend:
     """Backend from a role's settings."""
     return create_claude(settings)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.core.errors import FatalModelError, TransientModelError
+from skillopt.core.json_types import JsonObject
 from skillopt.core.redact import environment_secrets
 from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
 from skillopt.harnesses.codex import Codex, CodexOptions
@@ -26,7 +27,7 @@ from skillopt.harnesses.launch import run
 from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.providers.cli_question import Question, asked, in_words, with_tool_calls
 from skillopt.model.providers.encodable import encodable
-from skillopt.model.types import ChatReply, ChatRequest, Usage
+from skillopt.model.types import BackendSettings, ChatReply, ChatRequest, Usage
 
 CLAUDE, CODEX, COPILOT = "claude_chat", "codex_exec", "copilot_chat"
 
@@ -66,7 +67,7 @@ class CliChat:
         place = self._settings.endpoint
         return f"{self._settings.kind} program{f' at {place.base_url}' if place else ''}"
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """Kind, route and model."""
         return {"kind": self._settings.kind, "route": "cli", "model": self._settings.model}
 
@@ -152,9 +153,9 @@ def copilot_cli(question: Question) -> Cli:
     return Copilot(CopilotOptions(plain=True, instructions=in_words(question)))
 
 
-def _created(kind: str, make: Callable[[Question], Cli], settings: Mapping[str, Any], **more: Any) -> CliChat:
+def _created(kind: str, make: Callable[[Question], Cli], settings: BackendSettings, **more: Any) -> CliChat:
     environ = dict(os.environ)
-    options: Mapping[str, Any] = settings.get("options") or {}
+    options: JsonObject = settings.get("options") or {}
     key = str(settings.get("api_key") or "")
     base_url = str(settings.get("base_url") or "")
     endpoint = Endpoint(base_url, key) if base_url else None
@@ -176,22 +177,22 @@ def _created(kind: str, make: Callable[[Question], Cli], settings: Mapping[str, 
     )
 
 
-def create_codex(settings: Mapping[str, Any]) -> CliChat:
+def create_codex(settings: BackendSettings) -> CliChat:
     """codex_exec as optimizer."""
     hints = {"auth": "run `codex login`, or set OPENAI_API_KEY", "model": "check the role's model"}
     return _created(CODEX, codex_cli, settings, hints=hints, install="npm install -g @openai/codex")
 
 
-def create_copilot(settings: Mapping[str, Any]) -> CliChat:
+def create_copilot(settings: BackendSettings) -> CliChat:
     """copilot_chat."""
     hints = {"auth": "run `copilot` once and log in", "model": "check model.copilot_chat_*_model"}
     return _created(COPILOT, copilot_cli, settings, hints=hints, install="npm install -g @github/copilot")
 
 
-def create_claude(settings: Mapping[str, Any]) -> CliChat:
+def create_claude(settings: BackendSettings) -> CliChat:
     """claude_chat by the program's login."""
     url = str(settings.get("base_url") or "")
-    options: Mapping[str, Any] = settings.get("options") or {}
+    options: JsonObject = settings.get("options") or {}
     path = str(options.get("path") or os.environ.get("CLAUDE_CLI_BIN") or "")
     own = {**settings, "base_url": "" if "api.anthropic.com" in url else url, "options": {"path": path}}
     hints = {"auth": "run `claude` and log in, or set ANTHROPIC_API_KEY", "model": "check the role's model"}

@@ -9,10 +9,10 @@ in its own error message and not in a loop. Values out of range are no question 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.model.providers import responses
 from skillopt.model.providers.schema_text import with_schema_told
 from skillopt.model.types import ChatRequest, Message
@@ -51,8 +51,8 @@ class Dialect:
     tried: frozenset[str] = frozenset()
 
     def body(
-        self, request: ChatRequest, *, model: str, fixed: Mapping[str, Any], limit: int | None = None
-    ) -> dict[str, Any]:
+        self, request: ChatRequest, *, model: str, fixed: JsonObject, limit: int | None = None
+    ) -> dict[str, JsonValue]:
         """The JSON body of an encodable request.
 
         `fixed` holds values that the request leaves unset, and vendor fields. At most `limit` completion tokens are
@@ -72,14 +72,14 @@ class Dialect:
         cap = request.max_completion_tokens if limit is None else min(limit, request.max_completion_tokens)
         if self.api == "responses":
             return responses.body(request, model=model, cap=cap, options=options)
-        body: dict[str, Any] = {"model": model, "messages": [], self.cap_field: cap, **options}
+        body: dict[str, JsonValue] = {"model": model, "messages": [], self.cap_field: cap, **options}
         if request.tools:
             body["tools"] = [dict(tool) for tool in request.tools]
         messages = request.messages if request.schema is None else self._add_schema(body, request)
         body["messages"] = [message.to_json() for message in messages]
         return body
 
-    def _add_schema(self, body: dict[str, Any], request: ChatRequest) -> tuple[Message, ...]:
+    def _add_schema(self, body: dict[str, JsonValue], request: ChatRequest) -> tuple[Message, ...]:
         """Put the schema into the body or the prompt; returns the messages to send."""
         schema = dict(request.schema or {})
         if self.schema_form == "json_schema":
@@ -92,7 +92,7 @@ class Dialect:
             body["response_format"] = {"type": "json_object"}
         return with_schema_told(request).messages
 
-    def after(self, words: str, *, sent: Mapping[str, Any]) -> Dialect | None:
+    def after(self, words: str, *, sent: JsonObject) -> Dialect | None:
         """The next form after a refusal in these words of the body `sent`; None when the words are not about form."""
         lowered = words.lower()
         if self.api == "chat" and "v1/responses" in lowered:

@@ -7,15 +7,13 @@ here, so that none is taken for an answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.redact import redact
 from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
 from skillopt.model.providers.wire import as_mapping, shortened
-from skillopt.model.types import ChatReply
+from skillopt.model.types import BackendSettings, ChatReply
 
 BASE_URL = "https://api.minimax.io/v1"
 MODEL = "MiniMax-M3"
@@ -31,7 +29,7 @@ _TOO_LONG = 1039
 _BAD_REQUEST = 2013
 
 
-def create(settings: Mapping[str, Any]) -> MinimaxBackend:
+def create(settings: BackendSettings) -> MinimaxBackend:
     """Backend from a role's settings: model, base_url, api_key, temperature, max_tokens, timeout_seconds, thinking.
     Raises `ConfigError`."""
     thinking = _THINKING.get(str(settings.get("thinking") or ""))

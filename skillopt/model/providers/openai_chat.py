@@ -6,22 +6,20 @@ speak to an Azure endpoint. Models that Chat Completions does not serve are aske
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from skillopt.core.errors import ConfigError
 from skillopt.model.providers.azure import AzureAccount, AzureBackend
 from skillopt.model.providers.dialect import Dialect
 from skillopt.model.providers.endpoint import plain_key
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
 from skillopt.model.providers.responses import needs_responses
+from skillopt.model.types import BackendSettings
 
 DEFAULT_MODEL = "gpt-5.5"
 _V1 = "/openai/v1"
 """The path of Azure's newer API, which has neither versions nor deployment paths."""
 
 
-def create(settings: Mapping[str, Any]) -> CompatibleBackend:
+def create(settings: BackendSettings) -> CompatibleBackend:
     """Backend from a role's settings: model, base_url, api_key, auth_mode, api_version, ad_scope,
     managed_identity_client_id, reasoning_effort. Raises `ConfigError` with the fix."""
     model = str(settings.get("model") or DEFAULT_MODEL)

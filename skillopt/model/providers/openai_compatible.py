@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.model.providers import responses, sdk
 from skillopt.model.providers.dialect import CAP_FIELDS, Dialect
 from skillopt.model.providers.encodable import encodable
 from skillopt.model.providers.endpoint import check_address, plain_key
 from skillopt.model.providers.wire import read_reply
-from skillopt.model.types import ChatReply, ChatRequest
+from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -52,13 +52,13 @@ class CompatibleSettings:
     reasoning_effort: str = ""
     max_tokens: int | None = 8_000
     timeout_s: float = 300.0
-    extra_body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extra_body: JsonObject = field(default_factory=dict[str, JsonValue])
 
     def __post_init__(self) -> None:
         check_address(self.base_url, key=self.api_key)
 
 
-def create(settings: Mapping[str, Any]) -> CompatibleBackend:
+def create(settings: BackendSettings) -> CompatibleBackend:
     """Backend from a role's settings: model, base_url, api_key, temperature, reasoning_effort, max_tokens,
     timeout_seconds, extra_body.
 
@@ -67,7 +67,7 @@ def create(settings: Mapping[str, Any]) -> CompatibleBackend:
     return CompatibleBackend(compatible_settings(settings))
 
 
-def compatible_settings(settings: Mapping[str, Any], **fixed: Any) -> CompatibleSettings:
+def compatible_settings(settings: BackendSettings, **fixed: Any) -> CompatibleSettings:
     """A role's settings as this wire takes them; `fixed` ones are the backend's own. Raises `ConfigError`."""
     base_url = str(settings.get("base_url") or OPENAI_URL).rstrip("/")
     key = plain_key(settings)
@@ -119,7 +119,7 @@ class CompatibleBackend:
         """No request may ask for more completion tokens than this."""
         return self.settings.max_tokens
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """Kind, model and what is sent with every request."""
         s = self.settings
         return {
@@ -157,7 +157,7 @@ class CompatibleBackend:
         # 404: what OpenAI says of a model that its other API serves.
         return any(f" answered {status}:" in refusal.message for status in (400, 404, 422))
 
-    async def _post(self, body: dict[str, Any], idempotency_key: str) -> ChatReply:
+    async def _post(self, body: dict[str, JsonValue], idempotency_key: str) -> ChatReply:
         chat = self.dialect.api == "chat"
         path = "/chat/completions" if chat else responses.PATH
         where = self._where(path)

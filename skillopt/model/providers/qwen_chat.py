@@ -6,17 +6,15 @@ field is told nothing from then on, with a warning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from skillopt.model.providers.dialect import CAP_FIELDS, Dialect
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
+from skillopt.model.types import BackendSettings
 
 BASE_URL = "http://localhost:8000/v1"
 MODEL = "Qwen/Qwen3.5-4B"
 
 
-def create(settings: Mapping[str, Any]) -> CompatibleBackend:
+def create(settings: BackendSettings) -> CompatibleBackend:
     """Backend from a role's settings: model, base_url, api_key, temperature, max_tokens, timeout_seconds, thinking
     (enabled, disabled or blank), use_max_completion_tokens. Raises `ConfigError`."""
     thinking = settings.get("thinking") or ""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.model.types import ChatRequest, Message
 
 
-def schema_text(schema: Mapping[str, Any]) -> str:
+def schema_text(schema: JsonObject) -> str:
     """What the model is told."""
     return "Reply with one JSON value only. Its JSON schema:\n" + json.dumps(dict(schema), ensure_ascii=False)
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import TransientModelError
+from skillopt.core.json_types import JsonObject
 from skillopt.core.redact import MARK, redact
 from skillopt.model.providers.endpoint import LEAST_REAL_KEY, is_loopback
 from skillopt.model.providers.wire import is_filtered, shortened, status_error
@@ -30,7 +31,7 @@ class Filtered(Exception):
 async def post(
     client: AsyncOpenAI | AsyncAnthropic,
     path: str,
-    body: Mapping[str, Any],
+    body: JsonObject,
     *,
     headers: Mapping[str, str],
     where: str,

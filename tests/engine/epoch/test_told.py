@@ -10,9 +10,10 @@ import pytest
 from skillopt.cli.narration import Story
 from skillopt.cli.train_log import TrainLog
 from skillopt.config import load_config, parse_overrides
+from skillopt.config.derived import Sizes
 from skillopt.core.events import Event
 from skillopt.envs.registry import settings_schemas
-from skillopt.forecast.workload import Range, Sizes, workload
+from skillopt.forecast.workload import Range, workload
 from skillopt.testing.toy_task import write_config
 from tests.engine.epoch.stage import Ran, append, guide, play, remember
 

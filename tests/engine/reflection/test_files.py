@@ -11,13 +11,14 @@ import pytest
 import yaml
 
 from skillopt.config import load_config, parse_overrides
+from skillopt.config.derived import Sizes
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.engine.run.compatibility import refuse_target
 from skillopt.engine.run.opening import leak_index
 from skillopt.envs.base import Splits, hidden_reference, takes_readout
 from skillopt.envs.registry import create_env, settings_schemas
-from skillopt.forecast.workload import Sizes, workload
+from skillopt.forecast.workload import workload
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.testing.rig import Rig
 

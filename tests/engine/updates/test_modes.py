@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from skillopt.config.derived import Sizes
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
-from skillopt.forecast.workload import Sizes, workload
+from skillopt.forecast.workload import workload
 
 from .conftest import Run
 

@@ -10,6 +10,7 @@ import pytest
 
 from skillopt.core.errors import ConfigError
 from skillopt.envs.data.demo_phones import COUNTRIES, main, make_items, make_splits
+from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from tests.envs.conftest import Config
 
@@ -36,7 +37,7 @@ def test_truth_is_what_the_library_reads_from_the_text() -> None:
         assert item["answer"] not in item["question"] and "+" not in item["question"]
 
 
-def test_a_split_directory_that_the_jsonl_environment_reads(tmp_path: Path) -> None:
+async def test_a_split_directory_that_the_jsonl_environment_reads(tmp_path: Path) -> None:
     assert make_splits(tmp_path, seed=1, train=9, val=6, test=12) == {"train": 9, "val": 6, "test": 12}
     before = {p: p.read_bytes() for p in tmp_path.rglob("*.json")}
     make_splits(tmp_path, seed=1, train=9, val=6, test=12)
@@ -48,7 +49,7 @@ def test_a_split_directory_that_the_jsonl_environment_reads(tmp_path: Path) -> N
     splits = env.load()
     assert (len(splits.train), len(splits.selection), len(splits.test)) == (9, 6, 12) and not splits.manifest
     item = splits.test[0]
-    assert env.score(item, f"It is\n{item.data['answer']}").hard == 1.0
+    assert (await scored(env, item, f"It is\n{item.data['answer']}")).hard == 1.0
 
 
 def test_the_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

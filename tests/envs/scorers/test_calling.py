@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Pending, Scored
 from skillopt.core.rollout import Rollout
+from skillopt.envs.scorers.base import Gold
 from skillopt.envs.scorers.calling import Calling
 from skillopt.envs.scorers.choose import build_scorer
+from skillopt.envs.scoring import ScoreContext
 
 TRAJECTORY = ({"type": "message", "turn": 1, "content": "it is 4"},)
 ROLLOUT = Rollout(Item("q1", {"answer": "4"}), "h", Pending(), trajectory=TRAJECTORY)
@@ -113,4 +116,4 @@ async def test_a_crash_names_the_item_and_keeps_its_cause(error: BaseException, 
 async def test_a_function_of_a_program_is_named_where_it_is_missing() -> None:
     held = build_scorer({"name": "python", "function": "mine", "digest": "abc"})
     with pytest.raises(ConfigError, match="a function of a Python program"):
-        await held.score_rollout("4", ROLLOUT)  # type: ignore[attr-defined]
+        await held.score_attempt("4", Gold.of(None), Attempt(text="4"), ScoreContext(ROLLOUT, "eval"))  # type: ignore[attr-defined]

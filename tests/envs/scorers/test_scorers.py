@@ -12,22 +12,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Pending, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.envs.scorers import ANSWER_FORMATS, Gold, build_scorer, extract_answer
-from skillopt.envs.scorers.base import ScoresRollouts
+from skillopt.envs.scorers.base import ScoresAttempts
 from skillopt.envs.scorers.text import exact_match, normalise, sub_match, token_f1
+from skillopt.envs.scoring import ScoreContext
 from tests.envs.conftest import shared
 
 
 def score(spec: Any, answer: str, gold: Any, **data: Any) -> Scored:
     scorer, item = build_scorer(spec), Item("q1", data)
     scorer.check(item, Gold.of(gold))
-    if isinstance(scorer, ScoresRollouts):
-        return asyncio.run(scorer.score_rollout(answer, Rollout(item, "", Pending())))
+    if isinstance(scorer, ScoresAttempts):
+        return asyncio.run(judged(scorer, answer, item, Gold.of(gold)))
     return scorer.score(answer, item=item, gold=Gold.of(gold))
+
+
+async def judged(scorer: ScoresAttempts, answer: str, item: Item, gold: Gold) -> Scored:
+    ctx = ScoreContext(Rollout(item, "", Pending()), "eval")
+    outcome = await scorer.score_attempt(answer, gold, Attempt(text=answer), ctx)
+    assert isinstance(outcome, Scored)
+    return outcome
 
 
 def hard(spec: Any, answer: str, gold: Any, **data: Any) -> float:

@@ -1,0 +1,28 @@
+"""The one place where a configuration becomes an acceptance rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from skillopt.config import Config
+from skillopt.config.derived import RuleName, rule_name
+from skillopt.engine.acceptance.off import OffRule
+from skillopt.engine.acceptance.paired import PairedRule
+from skillopt.engine.acceptance.rule import AcceptanceRule
+from skillopt.engine.acceptance.strict import StrictRule
+
+RULES: Mapping[RuleName, Callable[[Config], AcceptanceRule]] = {
+    "off": OffRule,
+    "strict": StrictRule,
+    "paired": PairedRule,
+}
+
+
+def rule_of(config: Config) -> AcceptanceRule:
+    """The rule that a configuration asks for.
+
+    >>> from skillopt.config import Config
+    >>> type(rule_of(Config())).__name__
+    'StrictRule'
+    """
+    return RULES[rule_name(config)](config)

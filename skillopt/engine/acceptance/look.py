@@ -1,0 +1,56 @@
+"""A look: a candidate against the proven skill on the selection split, at a level that the error budget pays for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skillopt.core.skill import Skill
+from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.acceptance.compare import draws, in_file_order, in_gate_order
+from skillopt.engine.acceptance.trial import is_shorter
+from skillopt.engine.decision import Decision, Measured
+from skillopt.engine.measure import measure, stream_decision
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.state import TrainState
+from skillopt.gate.alpha import AlphaLedger
+from skillopt.gate.paired import PairedGate, Terms
+
+
+async def look(
+    candidate: Candidate, state: TrainState, context: RunContext, ledger: AlphaLedger, *, last: bool
+) -> Decision:
+    """Test a candidate against the proven skill and pay for it; `last` spends all that is left."""
+    evaluation, best = context.config.evaluation, state.best
+    alpha = ledger.price(last=last)
+    order = in_gate_order(context, state, best)
+    terms = Terms(
+        alpha=alpha,
+        min_effect=evaluation.gate_min_effect,
+        margin=evaluation.gate_shorter_margin if is_shorter(context, candidate.skill, best.skill) else 0.0,
+        futility=evaluation.gate_futility,
+        max_losses=evaluation.gate_max_regressions,
+        coverage_floor=evaluation.coverage_floor,
+    )
+    rollouts, gate = await stream_decision(
+        context, candidate.skill, draws(context, order),
+        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate", step=candidate.step,
+    )  # fmt: skip
+    verdict = gate.verdict()
+    decision = Decision(
+        candidate.skill, candidate.origin, candidate.step, verdict, in_file_order(order, rollouts),
+        draft=candidate.skill, ledger=ledger.after(alpha, accepted=verdict.accepted),
+    )  # fmt: skip
+    if not verdict.accepted:
+        return replace(decision, dropped=verdict.action == "reject")
+    measured = await remeasured(context, candidate.skill, best, step=candidate.step)
+    if verdict.score is None:  # an early acceptance has no score of its own; the fresh measurement is one
+        verdict = replace(verdict, score=measured.gate_score)
+    return replace(decision, verdict=verdict, measured=measured, promoted=True)
+
+
+async def remeasured(context: RunContext, skill: Skill, before: Measured, *, step: int | None) -> Measured:
+    """The proven skill on the whole selection split: on draws that no decision was taken on, where draws can differ."""
+    repeats = context.config.evaluation.repeats
+    first = 0 if context.config.env.temperature == 0 else 1 + max(r.repeat for r in before.rollouts)
+    rollouts = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
+    return Measured(skill, tuple(rollouts), context.metric)

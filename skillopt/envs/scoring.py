@@ -1,0 +1,219 @@
+"""How an attempt becomes an outcome: the context that a scorer is given, and the one place that calls an environment's
+`score`.
+
+Two forms of `score` are taken. `async score(item, attempt, ctx)` sees what the target left (final text, trajectory,
+files) and may ask the judge; the older `score(item, text)` is a pure function of the final text. Plain functions of a
+user run in a worker thread, never on the event loop. Whatever a scorer raises, `SystemExit` included, is a `DataError`
+that names the item: a crash of the scorer is not a wrong answer. A judge that cannot be asked is `Missing`.
+A score that costs, or that may come out otherwise the next time, is stored with its answer (`KeepsScores`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+from skillopt.agents.base import Attempt
+from skillopt.core.errors import ConfigError, DataError, ModelError, SkillOptError, StopRun
+from skillopt.core.hashing import digest, text_digest
+from skillopt.core.item import Item
+from skillopt.core.json_types import JsonValue, as_object, as_text
+from skillopt.core.outcome import Missing, Outcome, Scored, checked
+from skillopt.core.rollout import Rollout
+from skillopt.model.types import ChatModel
+from skillopt.store.journal import Journal, Recorded
+from skillopt.work.executor import Executor
+
+_KEY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What a run gives its scorers. `judge` is the model of the role `judge`: journalled, priced, budgeted."""
+
+    judge: ChatModel | None = None
+    seed: int = 42
+    executor: Executor | None = None
+    journal: Journal | None = None
+
+
+UNAIDED = Scoring()
+"""No judge, no executor, nothing stored."""
+
+
+@dataclass(frozen=True)
+class ScoreContext:
+    """What the scorer of one attempt may use besides item and attempt.
+
+    `rollout` is the attempt as it will be recorded, its outcome still pending; its `repeat` numbers the draw.
+    Randomness comes from `core.streams` with `seed`.
+    """
+
+    rollout: Rollout
+    stage: str
+    priority: int = 0
+    scoring: Scoring = UNAIDED
+
+    @property
+    def judge(self) -> ChatModel:
+        """The judge model. Raises `ConfigError` where the run has none: `needs_judge` says that one is wanted."""
+        if self.scoring.judge is None:
+            raise ConfigError(
+                "this environment's scorer asks a judge, and no judge model is at hand",
+                hint="give the environment the attribute needs_judge = True, and set model.judge",
+            )
+        return self.scoring.judge
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return self.scoring.seed
+
+    @property
+    def executor(self) -> Executor | None:
+        """Where work that takes a processor or a program is done; None where a run has no such place."""
+        return self.scoring.executor
+
+
+class Scores(Protocol):
+    """What of an environment is asked here."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome: ...
+
+
+@runtime_checkable
+class KeepsScores(Protocol):
+    """An environment whose scores cost something or may come out otherwise the next time."""
+
+    def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
+        """What of an attempt, besides its final text, a score rests on; None: the score is computed again each time."""
+        ...
+
+
+def needs_judge(env: object) -> bool:
+    """Whether an environment asks a judge model (attribute `needs_judge`)."""
+    return bool(getattr(env, "needs_judge", False))
+
+
+async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+    """The outcome of an attempt, checked. Raises `StopRun`, `ReplayMiss` and `DataError`."""
+    journal = ctx.scoring.journal
+    rests_on = env.score_rests_on(item, attempt) if isinstance(env, KeepsScores) else None
+    if journal is None or rests_on is None:
+        return await _scored_now(env, item, attempt, ctx)
+    key = digest({"kind": "score", "v": _KEY_VERSION, "scorer": env.version, "item": item.digest,
+                  "text": text_digest(attempt.text), "on": rests_on, "repeat": ctx.rollout.repeat})  # fmt: skip
+    if journal.replay and journal.get(key) is None:  # recorded by a version that did not store scores
+        return await _scored_now(env, item, attempt, ctx)
+
+    async def thunk() -> Recorded:
+        outcome = await _scored_now(env, item, attempt, ctx)
+        if not isinstance(outcome, Scored):
+            raise _Lost(outcome)
+        return Recorded(value=_to_json(outcome), kind="score", stage=ctx.stage, role="target", calls=0,
+                        prompt_tokens=0, completion_tokens=0, cached_tokens=0, reasoning_tokens=0, usd=0.0)  # fmt: skip
+
+    try:
+        return _from_json((await journal.once(key, thunk, label=f"a score of a {ctx.stage} rollout")).value)
+    except _Lost as lost:
+        return lost.outcome
+
+
+class _Lost(Exception):
+    """Carries an outcome that is not a score past the journal, which stores none."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("not scored")
+        self.outcome = outcome
+
+
+async def _scored_now(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+    who = f"the scorer of {env.name!r}"
+    try:
+        outcome = await _called(env, item, attempt, ctx)
+    except StopRun:
+        raise
+    except ModelError as error:
+        return Missing(f"the judge gave no verdict: {error}")
+    except SkillOptError:
+        raise
+    except Left as left:
+        raise crashed(item.id, who, left.error) from left.error
+    except (Exception, SystemExit) as error:
+        raise crashed(item.id, who, error) from error
+    if isinstance(outcome, Scored):
+        return checked(item.id, outcome)
+    if isinstance(outcome, Missing):
+        return outcome
+    raise DataError(f"item {item.id!r}: {who} returned {outcome!r}", hint="a scorer returns Scored or Missing")
+
+
+async def _called(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> object:
+    """Call `score` in the form in which the environment has it."""
+    score = cast("Callable[..., object]", env.score)
+    if inspect.iscoroutinefunction(score):
+        return await cast("Awaitable[object]", score(item, attempt, ctx))
+    arguments = (item, attempt.text) if _positional(score) == 2 else (item, attempt, ctx)
+    result = await in_thread(score, *arguments)
+    return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
+
+
+def _positional(function: Callable[..., object]) -> int:
+    """How many positional parameters a function requires."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+class Left(Exception):
+    """Carries a `SystemExit` out of a worker thread: raised as it is, it would end the event loop."""
+
+    def __init__(self, error: SystemExit) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def in_thread(function: Callable[..., object], *arguments: object) -> object:
+    """Call a plain function in a worker thread. Its `SystemExit` comes back as `Left`."""
+    return await asyncio.to_thread(_guarded, function, arguments)
+
+
+def _guarded(function: Callable[..., object], arguments: tuple[object, ...]) -> object:
+    try:
+        return function(*arguments)
+    except SystemExit as error:
+        raise Left(error) from error
+
+
+def crashed(item_id: str, who: str, error: BaseException) -> DataError:
+    """What a scorer's exception is: a fault of the set-up, with the item's id. `raise crashed(...) from error`."""
+    said = f": {error}" if str(error) else ""
+    return DataError(
+        f"item {item_id!r}: {who} raised {type(error).__name__}{said}",
+        hint="correct the scorer; a crash is not a score",
+    )
+
+
+def _to_json(scored: Scored) -> dict[str, JsonValue]:
+    return {"hard": scored.hard, "soft": scored.soft, "fail_reason": scored.fail_reason,
+            "predicted": scored.predicted, "detail": dict(scored.detail)}  # fmt: skip
+
+
+def _from_json(value: object) -> Scored:
+    row = as_object(value)
+    return Scored(
+        float(cast("float", row["hard"])),
+        float(cast("float", row["soft"])),
+        as_text(row["fail_reason"]),
+        as_text(row["predicted"]),
+        as_object(row["detail"]),
+    )
