@@ -33,7 +33,8 @@ from skillopt.harnesses.codex import Codex
 from skillopt.harnesses.job import Cli, Endpoint
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
-from skillopt.model.local.server import EngineSettings, running
+from skillopt.model.local.server import running
+from skillopt.model.local.settings import EngineSettings
 from skillopt.model.prices import load_prices
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import Message, Usage

@@ -7,15 +7,14 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from skillopt.cli import faults
-from skillopt.cli.blame import Json, printable
+from skillopt.cli.blame import printable
+from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import Yes, resolve_arguments
 from skillopt.cli.wording import interval, number, plural, scored, thousands, usd
 from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
@@ -39,36 +38,6 @@ _VERDICTS = {
 }
 
 
-def run_ablation(
-    context: typer.Context,
-    run: Annotated[str, typer.Argument(help="The run directory, or a step of it (<run>@3).", show_default=False)],
-    config: Annotated[
-        Path | None, typer.Option("--config", help="Instead of <run>/config.yaml, when data or skill have moved.")
-    ] = None,
-    split: Annotated[
-        str, typer.Option("--split", help="The items to measure on: selection, train, or test (which is then seen).")
-    ] = "selection",
-    prune: Annotated[
-        bool, typer.Option("--prune", help=f"Leave out what pays nothing, and write {PRUNED} if it is not worse.")
-    ] = False,
-    threshold: Annotated[
-        float, typer.Option("--threshold", help="Prune edits whose estimate is at most this.", min=-1, max=1)
-    ] = 0.0,
-    margin: Annotated[
-        float,
-        typer.Option("--margin", help="The pruned skill must be shown not to lose this much.", min=0.001, max=0.9),
-    ] = 0.05,
-    yes: Yes = False,
-    as_json: Json = False,
-) -> None:
-    """Measure what each edit is worth by leaving it out, on the same items; with --prune, drop what pays nothing.
-
-    What the run has paid for is free. Results go to <run>/ablation.
-    """
-    wanted = AblationRequest(run, config, split, Wish("", prune, threshold, margin), yes, as_json)
-    faults.run(lambda: _ablate(wanted, context.args))
-
-
 @dataclass(frozen=True)
 class AblationRequest:
     """The arguments."""
@@ -81,7 +50,8 @@ class AblationRequest:
     as_json: bool
 
 
-def _ablate(asked: AblationRequest, leftovers: list[str]) -> int:
+def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
+    """`skillopt ablate`."""
     screen = Screen(sys.stderr) if asked.as_json else Screen()
     names = split_names(asked.split)
     if len(names) != 1:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
@@ -20,28 +17,9 @@ from skillopt.records.gate import GateRecord, TrialRecord
 
 _SHOWN_IDS = 8
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
-
-def blame(
-    skill: Annotated[
-        str,
-        typer.Argument(
-            help="A skill file of a run (<run>/best_skill.md), one of its lines (best_skill.md:12 or :12-20), a run "
-            "directory, or a step of it (<run>@3).",
-            show_default=False,
-        ),
-    ],
-    run: Annotated[
-        Path | None, typer.Option("--run", help="The run that the file came from, when it lies elsewhere.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say where each line of a skill comes from: edit, step, rollouts, and the verdict that let it in."""
-    faults.run(lambda: _blame(skill, run, as_json=as_json))
-
-
-def _blame(asked: str, run: Path | None, *, as_json: bool) -> int:
+def run_blame(asked: str, run: Path | None, *, as_json: bool) -> int:
+    """`skillopt blame`."""
     screen = Screen()
     path, lines = split_lines(asked)
     traced = explained(named_skill(path), run)

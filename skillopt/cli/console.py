@@ -12,9 +12,11 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from functools import cached_property
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console, RenderableType
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 _ERRORS = "skillopt.readable"
 _ASCII = {
@@ -33,6 +35,10 @@ _ASCII = {
     "−": "-",
     "≈": "~",
 }
+
+
+_NO_CONTROL: dict[int, None] = dict.fromkeys((7, 8, 11, 12, 13))
+"""Bell, backspace and the like would act on a terminal; rich leaves them out too."""
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:
@@ -60,32 +66,39 @@ def is_live(stream: TextIO) -> bool:
         return False
 
 
-class _Console(Console):
-    """Rich ends the process when a reader goes away; here the screen goes silent and the paid run goes on."""
-
-    def on_broken_pipe(self) -> None:
-        """Hand the error to `Screen`."""
-        raise BrokenPipeError
-
-
 class Screen:
     """Prints to one stream. A stream that was closed by its reader makes the screen silent and the run goes on."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout
         self.live = is_live(self.stream)
-        self.console = _Console(file=self.stream, highlight=False, soft_wrap=not self.live, emoji=False)
         self.closed = False
+
+    @cached_property
+    def console(self) -> Console:
+        """Rich's console on the stream. Rich is imported by the first table, colour or live display."""
+        from rich.console import Console
+
+        class Forwarding(Console):
+            """Rich ends the process when a reader goes away; here the screen goes silent and the paid run goes on."""
+
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
+        return Forwarding(file=self.stream, highlight=False, soft_wrap=not self.live, emoji=False)
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line, as it is: no markup, no wrapping."""
-        self._print(lambda: self.console.print(text, markup=False, style=style or None, soft_wrap=True))
+        if style or "console" in self.__dict__:  # a live display may be on the stream: rich prints above it
+            self._print(lambda: self.console.print(text, markup=False, style=style or None, soft_wrap=True))
+        else:
+            self._print(lambda: self.stream.write(f"{text.translate(_NO_CONTROL)}\n"))
 
     def show(self, renderable: RenderableType) -> None:
         """A table or another rich object."""
         self._print(lambda: self.console.print(renderable, soft_wrap=False))
 
-    def _print(self, action: Callable[[], None]) -> None:
+    def _print(self, action: Callable[[], object]) -> None:
         if self.closed:
             return
         try:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
-
-import typer
 
 from skillopt.cli import faults
-from skillopt.cli.blame import Json, gate_words, printable
+from skillopt.cli.blame import gate_words, printable
 from skillopt.cli.console import Screen
 from skillopt.explain.skill_diff import ChangedLine, SkillDiff, diff_skills, sizes
 from skillopt.explain.skill_ref import named_skill
 
 _STYLES = {"+": "green", "-": "red", " ": ""}
-_HELP = "A skill file, a run directory (its best skill), or a step of a run (<run>@3, <run>@initial)."
 
 
-def diff(
-    a: Annotated[str, typer.Argument(help=_HELP, show_default=False)],
-    b: Annotated[str, typer.Argument(help="The other one.", show_default=False)],
-    as_json: Json = False,
-) -> None:
-    """Compare two skills line by line: what changed, which edits brought it, and how the size moved."""
-    faults.run(lambda: _diff(a, b, as_json=as_json))
-
-
-def _diff(a: str, b: str, *, as_json: bool) -> int:
+def run_diff(a: str, b: str, *, as_json: bool) -> int:
+    """`skillopt diff`."""
     screen = Screen()
     found = diff_skills(named_skill(a), named_skill(b))
     if as_json:

@@ -5,33 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from skillopt.cli import faults
+from skillopt.cli.commands.options import resolve_arguments, show_values
 from skillopt.cli.console import Screen
-from skillopt.cli.setup import DryRun, resolve_arguments
-from skillopt.config import Config, render_dry_run
+from skillopt.config import Config
 from skillopt.core.errors import SkillOptError
 from skillopt.engine.run.doctor import Check, check_data, check_machine, check_model_file, check_roles
 
 _SIGNS = {"ok": "✓", "warning": "·", "failed": "✗"}
 
 
-def doctor(
-    context: typer.Context,
-    config: Annotated[Path | None, typer.Option("--config", help="Also check this configuration.")] = None,
-    dry_run: DryRun = False,
-    no_calls: Annotated[
-        bool, typer.Option("--no-calls", "--no_calls", help="Leave the calls to the models out.")
-    ] = False,
-) -> None:
-    """Check the machine and a configuration: data, model file, disk, and one small call to each role's model."""
-    faults.run(lambda: _doctor(config, context.args, calls=not no_calls, dry_run=dry_run))
-
-
-def _doctor(path: Path | None, leftovers: list[str], *, calls: bool, dry_run: bool) -> int:
+def run_doctor(path: Path | None, leftovers: list[str], *, calls: bool, dry_run: bool) -> int:
+    """`skillopt doctor`."""
     screen = Screen()
     found: list[Check] = []
 
@@ -51,9 +37,7 @@ def _doctor(path: Path | None, leftovers: list[str], *, calls: bool, dry_run: bo
             show(Check("configuration", "failed", error.message, error.hint))
         else:
             if dry_run:
-                for line in render_dry_run(resolved).splitlines():
-                    screen.line(line)
-                return faults.DONE
+                return show_values(screen, resolved)
             show(Check("configuration", "ok", str(path)))
             _check_config(resolved.config, show, calls=calls)
     failed = sum(check.state == "failed" for check in found)

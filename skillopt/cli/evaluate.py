@@ -5,46 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import ConfigOption, DryRun, Replay, resolve_arguments
 from skillopt.cli.show import show_eval, show_eval_bill
-from skillopt.config import Resolved, render_dry_run
+from skillopt.config import Resolved
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
-from skillopt.engine.evaluate import evaluate as evaluate_run
-from skillopt.engine.evaluate import split_names
+from skillopt.engine.evaluate import evaluate, split_names
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context, read_skill
 from skillopt.engine.run.output_directory import EVALUATION, eval_place, evaluation_identity
 
 
-def evaluate(
-    context: typer.Context,
-    config: ConfigOption,
-    skill: Annotated[Path, typer.Option("--skill", help="The skill file to evaluate.", show_default=False)],
-    split: Annotated[
-        str, typer.Option("--split", help="train, valid_seen (val, selection), valid_unseen (test), or all.")
-    ] = "all",
-    dry_run: DryRun = False,
-    replay: Replay = False,
-) -> None:
-    """Evaluate a skill: a table for each split, with intervals, and eval_summary.json; again to continue."""
-    faults.run(lambda: _evaluate(config, context.args, skill, split, replay=replay, dry_run=dry_run))
-
-
-def _evaluate(config: Path, leftovers: list[str], path: Path, split: str, *, replay: bool, dry_run: bool) -> int:
+def run_evaluation(resolved: Resolved, path: Path, split: str, *, replay: bool) -> int:
+    """`skillopt eval`."""
     screen = Screen()
-    resolved = resolve_arguments(config, leftovers)
-    if dry_run:
-        for line in render_dry_run(resolved).splitlines():
-            screen.line(line)
-        return faults.DONE
     names = split_names(split)
     skill = read_skill(path)
     if replay and not resolved.config.env.out_root:
@@ -79,4 +57,4 @@ async def _run(
 ) -> dict[str, Any]:
     async with open_run_context(resolved, out_root=out_root, emit=events, need="eval", replay=replay) as context:
         context.journal.set_meta(EVALUATION, identity)
-        return await evaluate_run(context, skill, names)
+        return await evaluate(context, skill, names)

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-import typer
 from jinja2 import Environment, StrictUndefined
 
 from skillopt.cli import faults, sample_tasks
+from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
-from skillopt.cli.setup import resolve_arguments
 from skillopt.cli.wording import detects, plural
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.engine.run.opening import load_env
@@ -32,24 +31,6 @@ _ANSWERS = ("answer", "answers", "gold", "label", "target", "output", "expected"
 _TASKS = ("question", "input", "prompt", "task", "text", "query", "instruction")
 _CHOICES = ("choices", "options", "alternatives")
 _IDS = ("id", "_id", "uid", "key")
-_TYPES = ("exact", "normalised", "contains", "numeric", "regex", "multiple_choice", "json_fields")
-
-
-def init(
-    directory: Annotated[Path, typer.Argument(help="Where to make the project.")] = Path("."),
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Your items (JSON, JSONL, CSV); they are copied. Default: a sample.")
-    ] = None,
-    scorer: Annotated[
-        str, typer.Option("--scorer", help=f"When an answer is right: {', '.join(_TYPES)}, or module:function.")
-    ] = "",
-    answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
-    ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
-    backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
-) -> None:
-    """Make a project for your own tasks: configuration, data, initial skill, README."""
-    asked = InitRequest(directory, data, scorer, answer_field, ratio, backend)
-    faults.run(lambda: _init(asked))
 
 
 @dataclass(frozen=True)
@@ -64,7 +45,8 @@ class InitRequest:
     backend: str
 
 
-def _init(asked: InitRequest) -> int:
+def run_init(asked: InitRequest) -> int:
+    """`skillopt init`."""
     screen = Screen()
     parse_ratio(asked.ratio)
     source = _user_data(asked) if asked.data else _sample(asked)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from skillopt.cli import faults
-from skillopt.cli.blame import Json
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural
 from skillopt.explain.lint_file import Report, check
@@ -18,24 +14,8 @@ FOUND = 1
 """Exit code when there are errors (with --strict: or warnings)."""
 
 
-def lint(
-    skill: Annotated[
-        Path, typer.Argument(help="A skill file, a directory with a SKILL.md, or a run directory.", show_default=False)
-    ],
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration that knows the data, for the leakage rules.")
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Check a skill: header, links, rules said twice or against each other, shouting, secrets, copied data.
-
-    Exit code 0 without errors, 1 with errors, 2 when it could not be checked.
-    """
-    faults.run(lambda: _lint(skill, config, strict=strict, as_json=as_json))
-
-
-def _lint(skill: Path, config: Path | None, *, strict: bool, as_json: bool) -> int:
+def run_lint(skill: Path, config: Path | None, *, strict: bool, as_json: bool) -> int:
+    """`skillopt lint`."""
     screen = Screen()
     report = check(skill, config)
     if as_json:

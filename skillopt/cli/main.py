@@ -13,18 +13,8 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.ablate import run_ablation
-from skillopt.cli.blame import blame
+from skillopt.cli.commands import model, runs, skills
 from skillopt.cli.console import Screen, prepare_streams
-from skillopt.cli.diff import diff
-from skillopt.cli.doctor import doctor
-from skillopt.cli.evaluate import evaluate
-from skillopt.cli.init import init
-from skillopt.cli.lint import lint
-from skillopt.cli.model import app as model_app
-from skillopt.cli.selftest import selftest
-from skillopt.cli.setup import LEFTOVERS, OVERRIDES_HELP
-from skillopt.cli.train import plan, train
 
 app = typer.Typer(
     name="skillopt",
@@ -34,14 +24,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, command in (
-    ("train", train), ("eval", evaluate), ("plan", plan), ("doctor", doctor), ("ablate", run_ablation),
-    ("selftest", selftest),
-):  # fmt: skip
-    app.command(name, context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(command)
-for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):
-    app.command(name)(command)
-app.add_typer(model_app, name="model")
+runs.register(app)
+skills.register(app)
+app.add_typer(model.app, name="model")
 
 _USAGE_ERROR: type[BaseException] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
 """Typer ships its own copy of click or uses the installed one; either way this is the base of its usage errors."""

@@ -1,6 +1,6 @@
-"""`skillopt model pull | list | serve | probe`: the embedded model on this machine.
+"""What `skillopt model pull | list | serve | probe` do: the embedded model on this machine.
 
-Only reads arguments and shows progress; `skillopt.model` does the work. Errors a user can cause are one line on
+Only shows progress; `skillopt.model` does the work. Errors a user can cause are one line on
 standard error; Ctrl-C and SIGTERM end in order (130) with nothing left running, and a pull continues next time.
 """
 
@@ -12,9 +12,8 @@ import signal
 import sys
 import time
 from collections.abc import Coroutine, Generator
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
@@ -27,33 +26,20 @@ from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.download import adopt, ensure
 from skillopt.model.local.modelfile import cache_directory, find_present
 from skillopt.model.local.partial_download import Report
-from skillopt.model.local.server import EngineSettings, running
+from skillopt.model.local.server import running
+from skillopt.model.local.settings import EngineSettings
 from skillopt.model.types import ChatRequest, Message
 
 QUESTION = "What is 21 + 21? Reply with only the number."
 
-app = typer.Typer(name="model", help="The embedded model: fetch, list, serve, try.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="A catalogue name or a .gguf file; the catalogue's default if left out.")]
-Threads = Annotated[int, typer.Option(min=0, help="Worker threads; 0 takes the physical cores.")]
-Context = Annotated[int, typer.Option(min=512, help="Tokens of context for each request.")]
-
-
-@app.command()
-def pull(
-    name: Name = "",
-    file: Annotated[str, typer.Option(help="Take this file of yours instead of fetching; it is verified first.")] = "",
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Hash the file in full, even if it was hashed before.")
-    ] = False,
-) -> None:
-    """Fetch a model into the user's cache, or continue to; verify it."""
+def run_pull(name: str, file: str, *, verify: bool) -> None:
+    """`skillopt model pull`."""
     _run(_pull(name, file, verify))
 
 
-@app.command("list")
-def list_models() -> None:
-    """Show the catalogue and what is present."""
+def show_models() -> int:
+    """`skillopt model list`."""
     table, cache = Table(box=None, pad_edge=False), cache_directory()
     for column in ("name", "size", "licence", "present"):
         table.add_column(column, no_wrap=column != "present", overflow="fold")
@@ -65,26 +51,16 @@ def list_models() -> None:
             where = error.message
         table.add_row(entry.name, f"{entry.size / 1e9:.2f} GB", entry.licence, where)
     Console().print(table)
+    return faults.DONE
 
 
-@app.command()
-def serve(
-    name: Name = "",
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Port on the loopback interface; 0 takes a free one.")
-    ] = 0,
-    threads: Threads = 0,
-    context: Context = EngineSettings.n_ctx,
-    parallel: Annotated[int, typer.Option(min=1, help="Requests served at the same time.")] = EngineSettings.n_parallel,
-) -> None:
-    """Serve a model to OpenAI-compatible clients on this machine until Ctrl-C."""
-    settings = EngineSettings(threads=threads, n_ctx=context, n_parallel=parallel, port=port, private=False)
+def run_serve(name: str, settings: EngineSettings) -> None:
+    """`skillopt model serve`."""
     _run(_serve(name, settings))
 
 
-@app.command()
-def probe(name: Name = "", threads: Threads = 0) -> None:
-    """Ask one question through the whole path and show reply, usage and speed."""
+def run_probe(name: str, threads: int) -> None:
+    """`skillopt model probe`."""
     _run(_probe(name, threads))
 
 

@@ -4,53 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import ConfigOption, DryRun, resolve_arguments
 from skillopt.cli.wording import percent, plural, scored
-from skillopt.config import Resolved, render_dry_run
+from skillopt.config import Resolved
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import load_initial, open_run_context, read_skill
 from skillopt.engine.run.output_directory import selftest_place
-from skillopt.engine.selftest import SelfTest
-from skillopt.engine.selftest import selftest as run_selftest
+from skillopt.engine.selftest import SelfTest, selftest
 
 
-def selftest(
-    context: typer.Context,
-    config: ConfigOption,
-    skill: Annotated[
-        Path | None, typer.Option("--skill", help="The skill to test; the configuration's initial one by default.")
-    ] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Measure the noise: two draws of one skill on the selection split, and what a gate can show with it."""
-    faults.run(lambda: _selftest(config, context.args, skill, dry_run=dry_run))
-
-
-def _selftest(config: Path, leftovers: list[str], path: Path | None, *, dry_run: bool) -> int:
+def run_selftest(resolved: Resolved, path: Path | None) -> int:
+    """`skillopt selftest`."""
     screen = Screen()
-    resolved = resolve_arguments(config, leftovers)
-    if dry_run:
-        for line in render_dry_run(resolved).splitlines():
-            screen.line(line)
-        return faults.DONE
     skill = read_skill(path) if path else load_initial(resolved.config)
     out_root = selftest_place(resolved.config)
     events = Events()
 
-    async def run(resolved: Resolved) -> SelfTest:
+    async def run() -> SelfTest:
         async with open_run_context(resolved, out_root=out_root, emit=events, need="eval") as context:
-            return await run_selftest(context, skill)
+            return await selftest(context, skill)
 
     with Display(screen, workers=resolved.config.env.workers) as display:
         events.add(display)
-        result = asyncio.run(run(resolved))
+        result = asyncio.run(run())
     show(screen, result, resolved.config.evaluation.gate_alpha)
     screen.line(f"Result: {out_root / 'selftest.json'}")
     return faults.DONE

@@ -1,4 +1,4 @@
-"""`skillopt train` and `skillopt plan`."""
+"""What `skillopt train` and `skillopt plan` do once their configuration is resolved."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.setup import AllowChange, ConfigOption, DryRun, Replay, Yes, resolve_arguments
 from skillopt.cli.show import show_bill, show_plan, show_result
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
-from skillopt.config import Resolved, render_dry_run
+from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
@@ -27,24 +26,6 @@ from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.trainer import train as train_run
 from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.records.directory import LOGS
-
-
-def train(
-    context: typer.Context,
-    config: ConfigOption,
-    dry_run: DryRun = False,
-    replay: Replay = False,
-    allow_config_change: AllowChange = False,
-    yes: Yes = False,
-) -> None:
-    """Train a skill; the same command continues a run that was stopped. Any configuration key is also an option."""
-    asked = TrainArgs(replay=replay, allow_config_change=allow_config_change, yes=yes)
-    faults.run(lambda: _train(config, context.args, asked, dry_run=dry_run))
-
-
-def plan(context: typer.Context, config: ConfigOption, dry_run: DryRun = False) -> None:
-    """Say what a run will take (calls, tokens, money, time) and the smallest gain the data can show. Asks no model."""
-    faults.run(lambda: _plan(config, context.args, dry_run=dry_run))
 
 
 @dataclass(frozen=True)
@@ -56,20 +37,11 @@ class TrainArgs:
     yes: bool
 
 
-def _plan(config: Path, leftovers: list[str], *, dry_run: bool) -> int:
-    screen = Screen()
-    resolved = resolve_arguments(config, leftovers)
-    if dry_run:
-        return _print_dry_run(screen, resolved)
+def run_plan(resolved: Resolved) -> int:
+    """`skillopt plan`."""
     work = load_work(resolved.config)
-    forecast = _announce(screen, resolved, work, train_place(work))
+    forecast = _announce(Screen(), resolved, work, train_place(work))
     refuse(forecast)
-    return faults.DONE
-
-
-def _print_dry_run(screen: Screen, resolved: Resolved) -> int:
-    for line in render_dry_run(resolved).splitlines():
-        screen.line(line)
     return faults.DONE
 
 
@@ -81,11 +53,9 @@ def _announce(screen: Screen, resolved: Resolved, work: Work, place: OutputDirec
     return forecast
 
 
-def _train(config: Path, leftovers: list[str], asked: TrainArgs, *, dry_run: bool) -> int:
+def run_training(resolved: Resolved, asked: TrainArgs) -> int:
+    """`skillopt train`."""
     screen = Screen()
-    resolved = resolve_arguments(config, leftovers)
-    if dry_run:
-        return _print_dry_run(screen, resolved)
     work = load_work(resolved.config)
     place = train_place(work, replay=asked.replay)
     forecast = _announce(screen, resolved, work, place)

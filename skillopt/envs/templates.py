@@ -1,6 +1,7 @@
 """Prompt templates: Jinja in a sandbox, undefined names are errors, nothing is escaped or stripped.
 
-Text of items and skills only ever enters as a value, so a passage that looks like a template stays a passage.
+Text of items and skills only ever enters as a value, so a passage that looks like a template stays a passage. Jinja is
+imported by the first template: a misspelt key is told without it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from jinja2 import meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import text_digest
@@ -21,6 +18,10 @@ class Template:
     """One compiled template with the name that its errors carry. Raises `ConfigError` for a syntax error."""
 
     def __init__(self, source: str, *, name: str) -> None:
+        import jinja2
+        from jinja2 import meta
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
         self.name = name
         self.digest = text_digest(source)
         environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
@@ -38,9 +39,11 @@ class Template:
 
     def render(self, values: Mapping[str, Any], *, where: str = "") -> str:
         """The text. Raises `DataError` naming the template's variable and `where` (an item)."""
+        from jinja2 import TemplateError
+
         try:
             return self._compiled.render(values)
-        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
             place = f"{self.name}{f', {where}' if where else ''}"
             raise DataError(f"{place}: {error}", hint=f"known names: {', '.join(sorted(values)) or 'none'}") from error
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-import jinja2
-
 from skillopt.core.hashing import digest
 
 _SUPPLEMENTED = {
@@ -39,6 +37,8 @@ class PromptBook:
     """Renders the optimizer's prompts. `supplement(name)` is the environment's own addition, or None."""
 
     def __init__(self, supplement: Callable[[str], str | None] = lambda name: None) -> None:
+        import jinja2
+
         self._supplement = supplement
         self._jinja = jinja2.Environment(
             loader=jinja2.PackageLoader("skillopt.optimizer", "prompts"),

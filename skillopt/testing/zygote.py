@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 READY = "ready"
+_BODIES = tuple(f"skillopt.cli.{name}" for name in ("train", "evaluate", "ablate", "selftest"))
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def _child(order: dict[str, Any]) -> None:
 
 def _serve() -> None:
     # Imported for the children: what a command line would import in its first second.
-    for module in ("openai.resources.chat.completions", "skillopt.cli.main"):
+    for module in ("openai.resources.chat.completions", "skillopt.cli.main", *_BODIES):
         import_module(module)
     print(READY, flush=True)
     while line := os.read(0, 1 << 20).decode():

@@ -20,13 +20,14 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import TransientModelError
 from skillopt.model.providers.wire import status_error
 from skillopt.model.types import Message
+
+if TYPE_CHECKING:
+    import httpx
 
 LIMIT_BYTES = 512 << 20
 SCHEME = 1
@@ -93,6 +94,8 @@ class PrefixStates:
             (self._folder / name).unlink(missing_ok=True)
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        import httpx
+
         if self._client is None:
             self._client = httpx.AsyncClient(
                 base_url=self._address,

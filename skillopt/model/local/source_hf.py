@@ -12,12 +12,14 @@ import asyncio
 import errno
 import os
 import re
-
-import httpx
+from typing import TYPE_CHECKING
 
 from skillopt.model.local.catalogue import HubSource, ModelEntry
 from skillopt.model.local.modelfile import disk_full
 from skillopt.model.local.partial_download import Partial, Report, SourceUnavailable
+
+if TYPE_CHECKING:
+    import httpx
 
 CONNECT_SECONDS = 4.0
 """For connecting and the first answer together."""
@@ -35,6 +37,8 @@ def address(source: HubSource, entry: ModelEntry) -> str:
 
 async def fetch(source: HubSource, partial: Partial, report: Report) -> None:
     """Complete `partial` from the hub. Raises `SourceUnavailable`; what arrived stays for the next source."""
+    import httpx
+
     url, entry = address(source, partial.entry), partial.entry
     timeout = httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS)
     fruitless = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from skillopt.cli.model import app
+from skillopt.cli.commands.model import app
 
 
 @pytest.fixture(autouse=True)

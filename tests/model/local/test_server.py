@@ -19,7 +19,8 @@ from skillopt.model.local.backend import LocalBackend, create
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import ModelFile, cache_directory, find_present
 from skillopt.model.local.prefix import PrefixStates
-from skillopt.model.local.server import Engine, EngineLease, EnginePool, EngineSettings, running, usable_cores
+from skillopt.model.local.server import Engine, EngineLease, EnginePool, running, usable_cores
+from skillopt.model.local.settings import EngineSettings
 from skillopt.model.types import ChatRequest, Message
 
 FAKE = Path(__file__).parent / "fake_engine"

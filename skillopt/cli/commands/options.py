@@ -1,16 +1,19 @@
-"""From a command's arguments to a resolved configuration, loaded data and a plan. Nothing is spent or written here."""
+"""Options that several commands share, and how a command takes configuration keys as options."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skillopt.config import Resolved, load_config, parse_overrides
-from skillopt.envs.registry import settings_schemas
+from skillopt.cli import faults
+from skillopt.cli.console import Screen
+
+if TYPE_CHECKING:
+    from skillopt.config import Resolved
 
 OVERRIDES_HELP = (
     "Any configuration key, in any of three forms: --batch_size 40, train.batch_size=40, "
@@ -35,13 +38,33 @@ AllowChange = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Start without asking, whatever it may cost.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
-def resolve_arguments(config: Path, leftovers: Sequence[str]) -> Resolved:
+def resolve_arguments(config: Path, leftovers: list[str]) -> Resolved:
     """The configuration of a file, the environment variables and the arguments typer left over."""
+    from skillopt.config import load_config, parse_overrides
+    from skillopt.envs.registry import settings_schemas
+
     schemas = settings_schemas()
     overrides = parse_overrides(leftovers, schemas)
     return load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas)
 
 
-# --- the plan ---------------------------------------------------------------------------------------------------------
+def configured(context: typer.Context, config: Path, body: Callable[[Resolved], int], *, dry_run: bool = False) -> None:
+    """Run a command on its configuration, or print that configuration. `body` imports what it needs."""
+
+    def action() -> int:
+        resolved = resolve_arguments(config, context.args)
+        return show_values(Screen(), resolved) if dry_run else body(resolved)
+
+    faults.run(action)
+
+
+def show_values(screen: Screen, resolved: Resolved) -> int:
+    """Every value and where it came from."""
+    from skillopt.config import render_dry_run
+
+    for line in render_dry_run(resolved).splitlines():
+        screen.line(line)
+    return faults.DONE

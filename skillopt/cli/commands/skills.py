@@ -1,0 +1,143 @@
+"""`init`, `blame`, `diff`, `lint`, `ablate`: a project's beginning, and questions about a skill and its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillopt.cli import faults
+from skillopt.cli.commands.options import LEFTOVERS, OVERRIDES_HELP, Json, Yes
+
+SCORERS = ("exact", "normalised", "contains", "numeric", "regex", "multiple_choice", "json_fields")
+"""What `--scorer` takes by name."""
+_SKILL = "A skill file, a run directory (its best skill), or a step of a run (<run>@3, <run>@initial)."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):
+        app.command(name)(command)
+    app.command("ablate", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(ablate)
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(help="Where to make the project.")] = Path("."),
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Your items (JSON, JSONL, CSV); they are copied. Default: a sample.")
+    ] = None,
+    scorer: Annotated[
+        str, typer.Option("--scorer", help=f"When an answer is right: {', '.join(SCORERS)}, or module:function.")
+    ] = "",
+    answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
+    ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
+    backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
+) -> None:
+    """Make a project for your own tasks: configuration, data, initial skill, README."""
+
+    def action() -> int:
+        from skillopt.cli.init import InitRequest, run_init
+
+        return run_init(InitRequest(directory, data, scorer, answer_field, ratio, backend))
+
+    faults.run(action)
+
+
+def blame(
+    skill: Annotated[
+        str,
+        typer.Argument(
+            help="A skill file of a run (<run>/best_skill.md), one of its lines (best_skill.md:12 or :12-20), a run "
+            "directory, or a step of it (<run>@3).",
+            show_default=False,
+        ),
+    ],
+    run: Annotated[
+        Path | None, typer.Option("--run", help="The run that the file came from, when it lies elsewhere.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say where each line of a skill comes from: edit, step, rollouts, and the verdict that let it in."""
+
+    def action() -> int:
+        from skillopt.cli.blame import run_blame
+
+        return run_blame(skill, run, as_json=as_json)
+
+    faults.run(action)
+
+
+def diff(
+    a: Annotated[str, typer.Argument(help=_SKILL, show_default=False)],
+    b: Annotated[str, typer.Argument(help="The other one.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Compare two skills line by line: what changed, which edits brought it, and how the size moved."""
+
+    def action() -> int:
+        from skillopt.cli.diff import run_diff
+
+        return run_diff(a, b, as_json=as_json)
+
+    faults.run(action)
+
+
+def lint(
+    skill: Annotated[
+        Path, typer.Argument(help="A skill file, a directory with a SKILL.md, or a run directory.", show_default=False)
+    ],
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration that knows the data, for the leakage rules.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a skill: header, links, rules said twice or against each other, shouting, secrets, copied data.
+
+    Exit code 0 without errors, 1 with errors, 2 when it could not be checked.
+    """
+
+    def action() -> int:
+        from skillopt.cli.lint import run_lint
+
+        return run_lint(skill, config, strict=strict, as_json=as_json)
+
+    faults.run(action)
+
+
+def ablate(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="The run directory, or a step of it (<run>@3).", show_default=False)],
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Instead of <run>/config.yaml, when data or skill have moved.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option("--split", help="The items to measure on: selection, train, or test (which is then seen).")
+    ] = "selection",
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Leave out what pays nothing, and write pruned_skill.md if it is not worse.")
+    ] = False,
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Prune edits whose estimate is at most this.", min=-1, max=1)
+    ] = 0.0,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", help="The pruned skill must be shown not to lose this much.", min=0.001, max=0.9),
+    ] = 0.05,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what each edit is worth by leaving it out, on the same items; with --prune, drop what pays nothing.
+
+    What the run has paid for is free. Results go to <run>/ablation.
+    """
+
+    def action() -> int:
+        from skillopt.cli.ablate import AblationRequest, run_ablation
+        from skillopt.explain.ablation import Wish
+
+        wish = Wish("", prune, threshold, margin)
+        return run_ablation(AblationRequest(run, config, split, wish, yes, as_json), context.args)
+
+    faults.run(action)
