@@ -3,6 +3,9 @@
 WAL with `synchronous=NORMAL`: a committed row is in the operating system's hands, so it survives kill -9 of the process
 always. Trade-off accepted: a power cut may take the last rows (never the file's integrity); those calls are made again.
 Checkpoints, the only slow part, belong to `store.writer`.
+
+On a network or user-space file system WAL is not safe: there a rollback journal (TRUNCATE) and an exclusive lock, held
+until `close`. A commit then waits for the disk, and nobody else reads the file while a run writes.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from skillopt.core.errors import JournalError
+from skillopt.store.filesystem import filesystem_of, is_shared
 from skillopt.store.migrations import migrate, version_of
 
 _COMPRESS_FROM = 1_000
@@ -106,11 +110,13 @@ class Database:
 
     def __init__(self, path: Path, *, read_only: bool = False, busy_timeout_s: float = 5.0) -> None:
         self.path = path
+        self.wal = not is_shared(filesystem_of(path))
+        """Whether commits go to a write-ahead log, which wants checkpoints."""
         with typed_errors(path):
             if read_only:
                 self._connection = _open_read_only(path, busy_timeout_s)
             else:
-                self._connection = _open_writable(path, busy_timeout_s)
+                self._connection = _open_writable(path, busy_timeout_s, wal=self.wal)
 
     def find(self, key: str) -> Row | None:
         """`(seq, *COLUMNS)` of one key."""
@@ -175,13 +181,19 @@ class Database:
             self._connection.close()
 
 
-def _open_writable(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+def _open_writable(path: Path, busy_timeout_s: float, *, wal: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
     try:
+        if not wal:  # before the first access: a file left in WAL mode is then read without shared memory
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
         version_of(connection, path)  # a foreign file is refused before anything in it is changed
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_BACKSTOP_PAGES}").fetchall()
+        if wal:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_BACKSTOP_PAGES}").fetchall()
+        else:
+            connection.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
+            connection.execute("PRAGMA synchronous = FULL")
         migrate(connection, path)
     except BaseException:
         connection.close()

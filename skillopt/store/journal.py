@@ -22,6 +22,7 @@ from typing import Any
 
 from skillopt.core.errors import JournalError, ReplayMiss
 from skillopt.store.database import Database, LedgerRow, Row, decode, encode, typed_errors
+from skillopt.store.filesystem import filesystem_of, is_shared
 from skillopt.store.writer import BackgroundWriter
 
 __all__ = ["Entry", "Journal", "LedgerRow", "Recorded"]
@@ -102,7 +103,15 @@ class Journal:
         # What a replay wants to write stays in memory.
         self._overlay: dict[str, Row] = {}
         self._overlay_meta: dict[str, Any] = {}
+        filesystem = filesystem_of(shared) if shared is not None and share_back else ""
+        refused = is_shared(filesystem)
+        shared = None if refused else shared
         self._background = BackgroundWriter(database.path, shared if share_back and not replay else None)
+        if refused:
+            self._background.report(
+                f"the shared journal is not used: {filesystem} cannot hold one; set model.shared_cache to a local path"
+            )
+            self._tell_problem()
         self._shared = None if shared is None or replay else self._open_shared(shared, read_only=not share_back)
 
     @classmethod
@@ -277,7 +286,7 @@ class Journal:
             raise JournalError(f"journal {self._database.path}: an entry vanished while it was written")
         if seq is not None:
             self._commits += 1
-            if self._commits % _CHECKPOINT_EVERY == 0:
+            if self._commits % _CHECKPOINT_EVERY == 0 and self._database.wal:
                 self._background.checkpoint()
             shareable, copied = row[7] > 0, row[15]
             if self._shared is not None and shareable and not copied:
