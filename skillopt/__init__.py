@@ -1,3 +1,79 @@
-"""SkillOpt: train an agent's skill document; the model's weights are never touched."""
+"""SkillOpt: train an agent's skill document; the model's weights are never touched.
+
+The public names. Nothing is imported before it is asked for, and nothing of third parties before a run:
+
+>>> import skillopt
+>>> skillopt.Skill("# Rules").text
+'# Rules'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillopt.api import scorers as scorers
+    from skillopt.api.comparing import Comparison as Comparison
+    from skillopt.api.comparing import compare as compare
+    from skillopt.api.evaluating import Evaluation as Evaluation
+    from skillopt.api.evaluating import evaluate as evaluate
+    from skillopt.api.evaluating import evaluate_async as evaluate_async
+    from skillopt.api.models import Model as Model
+    from skillopt.api.optimizing import optimize as optimize
+    from skillopt.api.optimizing import optimize_async as optimize_async
+    from skillopt.api.optimizing import plan as plan
+    from skillopt.api.result import Result as Result
+    from skillopt.api.watching import Observer as Observer
+    from skillopt.core import errors as errors
+    from skillopt.core.item import Item as Item
+    from skillopt.core.outcome import Missing as Missing
+    from skillopt.core.outcome import Scored as Scored
+    from skillopt.core.rollout import Rollout as Rollout
+    from skillopt.core.skill import Skill as Skill
+    from skillopt.envs.base import Splits as Splits
+    from skillopt.records.events import Event as Event
+    from skillopt.records.reading import open_run as open_run
 
 __version__ = "0.3.0.dev0"
+
+_HOMES = {
+    "optimize": "skillopt.api.optimizing",
+    "optimize_async": "skillopt.api.optimizing",
+    "plan": "skillopt.api.optimizing",
+    "evaluate": "skillopt.api.evaluating",
+    "evaluate_async": "skillopt.api.evaluating",
+    "Evaluation": "skillopt.api.evaluating",
+    "compare": "skillopt.api.comparing",
+    "Comparison": "skillopt.api.comparing",
+    "Model": "skillopt.api.models",
+    "Result": "skillopt.api.result",
+    "Event": "skillopt.records.events",
+    "Observer": "skillopt.api.watching",
+    "Item": "skillopt.core.item",
+    "Missing": "skillopt.core.outcome",
+    "Scored": "skillopt.core.outcome",
+    "Rollout": "skillopt.core.rollout",
+    "Skill": "skillopt.core.skill",
+    "Splits": "skillopt.envs.base",
+    "open_run": "skillopt.records.reading",
+}
+_MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors"}
+
+__all__ = [
+    "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout", "Scored", "Skill",
+    "Splits", "compare", "errors", "evaluate", "evaluate_async", "open_run", "optimize", "optimize_async", "plan",
+    "scorers",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'skillopt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

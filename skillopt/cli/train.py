@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from skillopt.api.training import Training, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
@@ -19,12 +21,7 @@ from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_run_context
-from skillopt.engine.run.output_directory import OutputDirectory, train_place
-from skillopt.engine.run.prepare import Work, load_work
-from skillopt.engine.trainer import train as train_run
-from skillopt.forecast.plan import Plan, plan_of, refuse
+from skillopt.forecast.plan import Plan
 from skillopt.records.directory import LOGS
 
 
@@ -39,41 +36,38 @@ class TrainArgs:
 
 def run_plan(resolved: Resolved) -> int:
     """`skillopt plan`."""
-    work = load_work(resolved.config)
-    forecast = _announce(Screen(), resolved, work, train_place(work))
-    refuse(forecast)
+    training = prepare(resolved)
+    _announce(Screen(), training)
+    training.refuse()
     return faults.DONE
 
 
-def _announce(screen: Screen, resolved: Resolved, work: Work, place: OutputDirectory) -> Plan:
-    for text in [*resolved.notices, *([place.remark] if place.remark else [])]:
+def _announce(screen: Screen, training: Training) -> None:
+    for text in training.notices:
         screen.line(f"note: {text}")
-    forecast = plan_of(work, place.directory)
-    show_plan(screen, forecast)
-    return forecast
+    show_plan(screen, training.plan)
 
 
 def run_training(resolved: Resolved, asked: TrainArgs) -> int:
     """`skillopt train`."""
     screen = Screen()
-    work = load_work(resolved.config)
-    place = train_place(work, replay=asked.replay)
-    forecast = _announce(screen, resolved, work, place)
-    refuse(forecast)
-    if not asked.replay and not asked.yes and not _agreed(screen, forecast):
+    training = prepare(resolved, replay=asked.replay)
+    _announce(screen, training)
+    training.refuse()
+    if not asked.replay and not asked.yes and not _agreed(screen, training.plan):
         screen.line("not started")
         return faults.DONE
-    out_root = place.claim()
+    out_root = training.claim()
     screen.line()
-    events = Events()
     with Display(screen, workers=resolved.config.env.workers) as display:
-        events.add(display)
-        events.add(TrainLog(out_root / LOGS / "train.log"))
-        result = asyncio.run(_run(resolved, out_root, asked, events))
-    _conclude(screen, result, out_root, forecast, events.faults)
-    if result.stopped:
-        screen.line(f"stopped: {result.stopped}")
-    return exit_code(result)
+        observers = [display, TrainLog(out_root / LOGS / "train.log")]
+        ended = asyncio.run(
+            training.run(out_root, observers, replay=asked.replay, allow_change=asked.allow_config_change)
+        )
+    _conclude(screen, ended.result, out_root, training.plan, ended.faults)
+    if ended.result.stopped:
+        screen.line(f"stopped: {ended.result.stopped}")
+    return exit_code(ended.result)
 
 
 def exit_code(result: RunResult) -> int:
@@ -93,19 +87,7 @@ def _agreed(screen: Screen, forecast: Plan) -> bool:
     return typer.confirm(f"This may cost {cost}. Start?", default=False)
 
 
-async def _run(resolved: Resolved, out_root: Path, asked: TrainArgs, events: Events) -> RunResult:
-    async with open_run_context(
-        resolved,
-        out_root=out_root,
-        emit=events,
-        need="train",
-        replay=asked.replay,
-        allow_config_change=asked.allow_config_change,
-    ) as context:
-        return await train_run(context)
-
-
-def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan, problems: list[str]) -> None:
+def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan, problems: Sequence[str]) -> None:
     history: list[dict[str, Any]] = json.loads((out_root / "history.json").read_text(encoding="utf-8"))
     show_result(screen, result.summary, history, str(result.best_skill_path))
     screen.line(f"Report: {out_root / 'report.md'}")

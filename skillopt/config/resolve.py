@@ -1,8 +1,9 @@
 """From layers to one frozen configuration with the origin of every value.
 
-Precedence is flag > environment variable > file > default, among files the child beats the base. A blank text in a
-file counts as not set, except where blank is a listed value. A backend chosen by a higher layer replaces role backends
-of the layers below it, and replaces their stock models by its own default. The process's environment is not read here.
+Precedence is flag (or Python argument) > environment variable > file > default, among files the child beats the base. A
+blank text in a file counts as not set, except where blank is a listed value. A backend chosen by a higher layer
+replaces role backends of the layers below it, and replaces their stock models by its own default. The process's
+environment is not read here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -27,7 +29,7 @@ from skillopt.config.unsupported_keys import NOT_BUILT
 from skillopt.config.values import check_kind, explain
 from skillopt.core.errors import ConfigError
 
-_RANK = {"default": 0, "file": 1, "environment": 2, "flag": 3}
+_RANK = {"default": 0, "file": 1, "environment": 2, "flag": 3, "argument": 3}
 ROLES = ("optimizer", "target")
 
 
@@ -64,7 +66,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     table = table_for(name, env_schemas)
     settled = [settle(layer, table) for layer in layers]
     merged = _without_blanks(_merge(settled), table)
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     for spec in table:
         setting = merged.get(spec.path) or Setting(spec.default, Origin("default"))
@@ -132,7 +134,7 @@ def _blank_is_a_value(spec: KeySpec) -> bool:
     return spec.declared or "" in spec.choices or {"text", "null"} <= spec.kinds
 
 
-def _take_conditional(one: Settled, values: dict[str, object], origins: dict[str, Origin]) -> None:
+def _take_conditional(one: Settled, values: dict[str, Any], origins: dict[str, Origin]) -> None:
     """A variable that holds for one backend only. It yields to a flag and to the general variable of the same key."""
     for backend, settings in one.conditional.items():
         for path, setting in settings.items():
@@ -142,7 +144,7 @@ def _take_conditional(one: Settled, values: dict[str, object], origins: dict[str
                 values[path], origins[path] = setting.value, setting.origin
 
 
-def _tell_backend(values: dict[str, object], origins: dict[str, Origin]) -> None:
+def _tell_backend(values: dict[str, Any], origins: dict[str, Origin]) -> None:
     """Once spread, the shorthand only says what both roles use; with two different backends it says nothing."""
     optimizer, target = values["model.optimizer_backend"], values["model.target_backend"]
     if values["model.backend"] != optimizer or optimizer != target:
@@ -150,7 +152,7 @@ def _tell_backend(values: dict[str, object], origins: dict[str, Origin]) -> None
         origins["model.backend"] = Origin("default", "from the roles")
 
 
-def _imply_split_mode(values: dict[str, object], origins: dict[str, Origin]) -> list[str]:
+def _imply_split_mode(values: dict[str, Any], origins: dict[str, Origin]) -> list[str]:
     """Data named by a higher layer than the mode say which mode is meant: `--split_dir X` is not ignored by a file that
     cuts by ratio."""
     for path, mode in (("env.split_dir", "split_dir"), ("env.data_path", "ratio")):
@@ -163,13 +165,13 @@ def _imply_split_mode(values: dict[str, object], origins: dict[str, Origin]) -> 
 
 
 def _fill_model(
-    role: str, values: dict[str, object], origins: dict[str, Origin], merged: Mapping[str, Setting]
+    role: str, values: dict[str, Any], origins: dict[str, Origin], merged: Mapping[str, Setting]
 ) -> list[str]:
     """Give a role without a model the default one of its backend."""
     path, chooser = f"model.{role}", f"model.{role}_backend"
     backend, model, origin = values[chooser], values[path], origins[path]
     standard = backends.default_model(
-        str(backend), local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
+        backend, local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
     )
     if not model:
         values[path], origins[path] = standard, Origin("default", f"default of {backend}")
@@ -183,7 +185,7 @@ def _fill_model(
 
 def _build(
     table: KeyTable,
-    values: Mapping[str, object],
+    values: Mapping[str, Any],
     origins: Mapping[str, Origin],
     given: set[str],
     settings_model: type[BaseModel],
@@ -204,7 +206,7 @@ def _build(
 
 
 def _validated(
-    model: type[BaseModel], specs: Mapping[str, KeySpec], values: Mapping[str, object], origins: Mapping[str, Origin]
+    model: type[BaseModel], specs: Mapping[str, KeySpec], values: Mapping[str, Any], origins: Mapping[str, Origin]
 ) -> BaseModel:
     try:
         return model.model_validate({name: values[spec.path] for name, spec in specs.items()})

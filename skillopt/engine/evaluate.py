@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from skillopt.core.errors import DataError
@@ -28,7 +29,15 @@ def split_names(asked: str) -> tuple[str, ...]:
     return (SPLIT_ALIASES[asked],)
 
 
-async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Evaluated:
+    """`eval_summary.json`, and what it was made from: the rollouts by split, repeats included."""
+
+    summary: dict[str, Any]
+    rollouts: dict[str, list[Rollout]]
+
+
+async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> Evaluated:
     """Roll out a skill on the given canonical splits; writes `eval_summary.json` and a directory a split.
 
     A directory that holds another skill's evaluation keeps its journal; its views are those of the last skill.
@@ -61,7 +70,7 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> 
         summary |= {k: per_split[splits[0]][k] for k in ("n_items", "hard", "soft", "n", "coverage", "interval")}
     await asyncio.to_thread(_write, context, skill, results, summary)
     context.emit("eval.end", summary=summary)
-    return summary
+    return Evaluated(summary, results)
 
 
 def _write(context: RunContext, skill: Skill, results: dict[str, list[Rollout]], summary: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ and never reaches the other role. Adding a backend means adding its fields here 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -27,7 +27,7 @@ def _role_compatible(role: str, variable: str) -> tuple[str, ...]:
     return role_variables(role, f"OPENAI_COMPATIBLE_{variable}")
 
 
-def _without_secrets(options: Mapping[str, object]) -> Mapping[str, object]:
+def _without_secrets(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Options are written into the run directory, so a key among them is refused."""
     for name in options:
         if any(word in name.lower() for word in ("key", "token", "secret", "password")) and name != "max_tokens":
@@ -35,7 +35,7 @@ def _without_secrets(options: Mapping[str, object]) -> Mapping[str, object]:
     return options
 
 
-Options = Annotated[Mapping[str, object], AfterValidator(_without_secrets)]
+Options = Annotated[Mapping[str, Any], AfterValidator(_without_secrets)]
 
 
 class RoleFields(Section):
@@ -149,9 +149,9 @@ class ModelSection(  # the bases' fields come first, the last base's at the very
     """Journal file shared by several runs, looked up before a model is called; blank for none."""
     prices: Annotated[str, Key(change="any")] = ""
     """YAML file with prices that override the shipped table; blank for none."""
-    backend_options: Options = Field(default_factory=dict[str, object])
+    backend_options: Options = Field(default_factory=dict[str, Any])
     """Settings of a plugin backend for both roles, handed to it as they are; a credential is refused here."""
-    optimizer_backend_options: Options = Field(default_factory=dict[str, object])
+    optimizer_backend_options: Options = Field(default_factory=dict[str, Any])
     """Settings of the optimizer's plugin backend, laid over the shared ones."""
-    target_backend_options: Options = Field(default_factory=dict[str, object])
+    target_backend_options: Options = Field(default_factory=dict[str, Any])
     """Settings of the target's plugin backend, laid over the shared ones."""

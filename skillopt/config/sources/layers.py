@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Any, Literal
 
 from skillopt.config import backends
 from skillopt.config.keys import KeySpec
@@ -19,7 +19,7 @@ from skillopt.config.values import from_text
 from skillopt.core.errors import ConfigError
 
 BACKEND_KEYS = ("model.backend", "model.optimizer_backend", "model.target_backend")
-LayerKind = Literal["default", "file", "environment", "flag"]
+LayerKind = Literal["default", "file", "environment", "flag", "argument"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Raw:
     """One entry as written. `form` orders the forms of one layer: where two say the same key, the higher one wins."""
 
     name: str
-    value: object = field(repr=False)
+    value: Any = field(repr=False)
     origin: Origin
     form: int = 0
     only_backend: str = ""
@@ -64,7 +64,7 @@ class Layer:
 class Setting:
     """A value for one canonical key. `merge` says that a map is laid over the lower one, not put in its place."""
 
-    value: object = field(repr=False)
+    value: Any = field(repr=False)
     origin: Origin
     spelling: str = ""
     form: int = 0
@@ -87,7 +87,7 @@ class Settled:
     """Keys given without effect in this version."""
 
 
-def deep_merge(below: object, above: object) -> object:
+def deep_merge(below: Any, above: Any) -> Any:
     """`above` laid over `below`: maps key by key, anything else replaced.
 
     A map that carries another `name` is another thing, whose options would not fit: it replaces the one below.
@@ -96,7 +96,7 @@ def deep_merge(below: object, above: object) -> object:
         return above
     if above.get("name", below.get("name")) != below.get("name"):  # pyright: ignore[reportUnknownMemberType]
         return above  # pyright: ignore[reportUnknownVariableType]
-    merged: dict[str, object] = {**below}
+    merged: dict[str, Any] = {**below}
     for key, value in above.items():  # pyright: ignore[reportUnknownVariableType]
         merged[str(key)] = deep_merge(merged.get(str(key)), value)  # pyright: ignore[reportUnknownArgumentType]
     return merged
@@ -148,7 +148,7 @@ def _take_absent(absent: Absent, raw: Raw, notices: list[str], idle: list[str]) 
         )
 
 
-def _plain(value: object) -> str:
+def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -165,14 +165,13 @@ def _setting(spec: KeySpec, raw: Raw, spelling: str, rest: tuple[str, ...]) -> S
             )
     if spec.path in BACKEND_KEYS and value not in ("", None):
         value = backends.canonical(value, key=spec.path, where=str(raw.origin))
-    shaped: object = value
     for part in reversed(rest):
-        shaped = {part: shaped}
-    merge = bool(rest) or (raw.origin.kind == "file" and isinstance(shaped, Mapping))
-    return Setting(value=cast("object", shaped), origin=raw.origin, spelling=spelling, form=raw.form, merge=merge)
+        value = {part: value}
+    merge = bool(rest) or (raw.origin.kind == "file" and isinstance(value, Mapping))
+    return Setting(value=value, origin=raw.origin, spelling=spelling, form=raw.form, merge=merge)
 
 
-def _is_map(value: object) -> bool:
+def _is_map(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
@@ -205,7 +204,7 @@ def _spread_shorthand(settings: dict[str, Setting]) -> None:
     chosen = settings.get("model.backend")
     if chosen is None:
         return
-    shorthand = backends.shorthand(str(chosen.value))
+    shorthand = backends.shorthand(chosen.value)
     origin = replace(chosen.origin, where=f"{chosen.origin.where} (backend)".strip())
     for key, value in (
         ("model.optimizer_backend", shorthand.optimizer),

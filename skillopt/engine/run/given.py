@@ -1,7 +1,8 @@
 """What the calling program gives a run besides its configuration: objects that no file can hold.
 
-An environment in place of the one that the configuration names, a model in place of a role's backend, items that lie in
-memory. The configuration still says of each who it is (a digest, a name), so that a changed object is another run.
+An environment in place of the one that the configuration names, a model in place of a role's backend, items or an
+initial skill that lie in memory. The configuration still says of each who it is (a digest, a name), so that a changed
+object is another run.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from skillopt.config.backends import HELD
 from skillopt.core.errors import ConfigError, Interrupted
+from skillopt.core.skill import Skill
 from skillopt.envs.base import Env
 from skillopt.model.types import Backend
 
@@ -45,7 +46,8 @@ class Given:
 
     env: Env | None = None
     backends: Mapping[str, Backend] = field(default_factory=dict[str, Backend])
-    write_items: Callable[[], Path] | None = None
+    initial: Skill | None = None
+    write_items: Callable[[], None] | None = None
     interrupt: Interrupt | None = None
 
     def backend(self, role: str, name: str) -> Backend | None:

@@ -110,10 +110,10 @@ def load_initial(config: Config) -> Skill:
     raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
 
 
-def starting_skill(config: Config) -> Skill:
+def starting_skill(config: Config, given: Given = NOTHING) -> Skill:
     """The bytes that training starts from and that the baseline is measured on: the initial skill, with an empty
     appendix where reflection may write notes."""
-    initial = load_initial(config)
+    initial = given.initial or load_initial(config)
     return with_block(initial) if reminders(config) else initial
 
 
@@ -129,14 +129,14 @@ def read_skill(path: Path) -> Skill:
         raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
 
 
-def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need) -> Skill:
+def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
     notices = [*targets.check_target(config)]
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)
         notices += without_effect(config)
-    initial = starting_skill(config) if need == "train" else Skill("")
+    initial = starting_skill(config, given) if need == "train" else Skill("")
     for text in [*notices, *complaints(initial)]:
         emit("notice", text=text)
     return initial
@@ -180,7 +180,7 @@ async def open_run_context(
     """
     config = resolved.config
     env, splits = load_env(config, given=given)
-    initial = _checked_start(config, env, splits, emit, need)
+    initial = _checked_start(config, env, splits, emit, need, given)
     async with AsyncExitStack() as stack:
         run_dir = RunDir(out_root)
         run_dir.check_own()  # before the lock: nothing is written into a directory that is not ours

@@ -25,4 +25,4 @@ def load_work(config: Config, given: Given = NOTHING) -> Work:
     """Items, initial skill and the expected number of training items. Raises `DataError` or `ConfigError`."""
     env, splits = load_env(config, given=given)
     check_train_size(config, splits)
-    return Work(config, env, splits, starting_skill(config))
+    return Work(config, env, splits, starting_skill(config, given))

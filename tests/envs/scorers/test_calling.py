@@ -60,7 +60,7 @@ async def test_it_is_called_by_the_names_of_its_parameters() -> None:
         assert (await call(function)).hard == 1.0, function.__name__
     assert (await call(Counting())).hard == 0.5
     assert seen == [("4", {"answer": "4"})]
-    for wrong in (lambda answer: True, lambda: True, lambda a, b, c: True, lambda answer, item, *, mode: True):
+    for wrong in (lambda text: True, lambda: True, lambda a, b, c: True, lambda answer, item, *, mode: True):
         with pytest.raises(ConfigError, match=r"\(answer, item\), \(answer, item, trajectory\) or \(rollout\)"):
             Calling.of(wrong, "mine")
 

@@ -1,0 +1,79 @@
+"""An evaluation from a configuration to its numbers: what `skillopt eval` and `evaluate` both are.
+
+One skill fills the directory itself; several share its journal and have a directory each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from skillopt.config import Resolved
+from skillopt.core.errors import ConfigError
+from skillopt.core.hashing import digest
+from skillopt.core.item import safe_name
+from skillopt.core.skill import Skill
+from skillopt.engine.evaluate import Evaluated, evaluate, split_names
+from skillopt.engine.run.events import Events, Observer
+from skillopt.engine.run.given import NOTHING, Given
+from skillopt.engine.run.opening import open_run_context, read_skill
+from skillopt.engine.run.output_directory import EVALUATION, OutputDirectory, eval_place, evaluation_identity
+from skillopt.records.directory import RunDir
+
+__all__ = ["Evaluated", "Evaluating", "prepare", "read_skill", "split_names"]
+
+
+@dataclass(frozen=True)
+class Evaluating:
+    """An evaluation that could begin. `splits` are canonical names."""
+
+    resolved: Resolved
+    given: Given
+    skills: Mapping[str, Skill]
+    splits: tuple[str, ...]
+    identity: str
+    place: OutputDirectory
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should know before it begins."""
+        return (*self.resolved.notices, *((self.place.remark,) if self.place.remark else ()))
+
+    async def run(
+        self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False
+    ) -> dict[str, Evaluated]:
+        """Measure every skill in a claimed directory, by name."""
+        events = Events()
+        for observer in observers:
+            events.add(observer)
+        async with open_run_context(
+            self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
+        ) as context:
+            context.journal.set_meta(EVALUATION, self.identity)
+            if len(self.skills) == 1:
+                return {name: await evaluate(context, skill, self.splits) for name, skill in self.skills.items()}
+            return {
+                name: await evaluate(replace(context, run_dir=RunDir(directory / safe_name(name))), skill, self.splits)
+                for name, skill in self.skills.items()
+            }
+
+
+def prepare(
+    resolved: Resolved,
+    skills: Mapping[str, Skill],
+    splits: tuple[str, ...],
+    given: Given = NOTHING,
+    *,
+    replay: bool = False,
+) -> Evaluating:
+    """Load and check; spends and writes nothing. Raises `ConfigError`, `DataError` or `RunDirError`."""
+    config = resolved.config
+    if replay and not config.env.out_root:
+        raise ConfigError("--replay needs env.out_root, the directory of the recorded evaluation")
+    if not skills:
+        raise ConfigError("skills is empty", hint="give one skill, or a mapping of names to skills")
+    each = [evaluation_identity(config, skill, splits, given) for skill in skills.values()]
+    identity = each[0] if len(each) == 1 else digest([list(skills), each])
+    alone = next(iter(skills.values())) if len(skills) == 1 else Skill("")
+    return Evaluating(resolved, given, skills, splits, identity, eval_place(config, identity, alone))

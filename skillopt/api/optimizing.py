@@ -1,0 +1,173 @@
+"""`optimize` and `plan`: train a skill from Python, or say what that would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from skillopt.api.models import ModelLike
+from skillopt.api.scorers import ScorerLike
+from skillopt.api.watching import Observer
+from skillopt.core.skill import Skill
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillopt.api.items import ItemsLike
+    from skillopt.api.request import Arguments, BudgetLike, ConfigLike
+    from skillopt.api.result import Result
+    from skillopt.engine.run.given import Interrupt
+    from skillopt.forecast.plan import Plan
+
+GateName = Literal["strict", "paired", "off"]
+
+
+def optimize(
+    items: ItemsLike | None = None,
+    *,
+    scorer: ScorerLike | None = None,
+    target: ModelLike | None = None,
+    optimizer: ModelLike | None = None,
+    skill: str | Path | Skill = "",
+    prompt: str = "",
+    train: ItemsLike | None = None,
+    selection: ItemsLike | None = None,
+    test: ItemsLike | None = None,
+    config: ConfigLike = None,
+    overrides: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    on_event: Observer | Sequence[Observer] | None = None,
+    budget: BudgetLike = None,
+    executor: str | None = None,
+    gate: GateName | None = None,
+    seed: int | None = None,
+    replay: bool = False,
+) -> Result:
+    """Train a skill and measure it on a sealed test. Blocking; works in notebooks and threads.
+
+    `items` are a list of dicts or `Item`s, a data frame, `Splits`, the path of an item file or split directory, or None
+    where `config` names the data. `target` (and `optimizer`, the same where it is left out) is `"backend:model"`, a
+    `Model`, or an async function of messages. `config` is a YAML file or a mapping; `overrides` are its keys, and beat
+    it. The run directory is `out`, or a new one under `outputs/`; the same call again goes on with an unfinished run.
+
+    >>> import skillopt, tempfile
+    >>> from skillopt.testing.toy import toy_item
+    >>> result = skillopt.optimize(
+    ...     [toy_item(n) for n in range(60)],
+    ...     scorer=lambda answer, item: answer == item["answer"],
+    ...     target="scripted",
+    ...     out=tempfile.mkdtemp(),
+    ...     overrides={"train.num_epochs": 1, "train.batch_size": 12},
+    ... )
+    >>> result.stopped is None
+    True
+    """
+    from skillopt.api.running import blocking
+
+    arguments = _arguments(
+        items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
+        executor, gate, seed,
+    )  # fmt: skip
+    return blocking(lambda interrupt: _optimize(arguments, on_event, replay, interrupt))
+
+
+async def optimize_async(
+    items: ItemsLike | None = None,
+    *,
+    scorer: ScorerLike | None = None,
+    target: ModelLike | None = None,
+    optimizer: ModelLike | None = None,
+    skill: str | Path | Skill = "",
+    prompt: str = "",
+    train: ItemsLike | None = None,
+    selection: ItemsLike | None = None,
+    test: ItemsLike | None = None,
+    config: ConfigLike = None,
+    overrides: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    on_event: Observer | Sequence[Observer] | None = None,
+    budget: BudgetLike = None,
+    executor: str | None = None,
+    gate: GateName | None = None,
+    seed: int | None = None,
+    replay: bool = False,
+) -> Result:
+    """`optimize` on the running loop. Cancelling it stops the run at once; the same call again goes on."""
+    arguments = _arguments(
+        items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
+        executor, gate, seed,
+    )  # fmt: skip
+    return await _optimize(arguments, on_event, replay, None)
+
+
+def plan(
+    items: ItemsLike | None = None,
+    *,
+    scorer: ScorerLike | None = None,
+    target: ModelLike | None = None,
+    optimizer: ModelLike | None = None,
+    skill: str | Path | Skill = "",
+    prompt: str = "",
+    train: ItemsLike | None = None,
+    selection: ItemsLike | None = None,
+    test: ItemsLike | None = None,
+    config: ConfigLike = None,
+    overrides: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    budget: BudgetLike = None,
+    executor: str | None = None,
+    gate: GateName | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """What `optimize` with the same arguments would take: calls, tokens, money, time, and the smallest gain that the
+    data can show. Asks no model and writes nothing.
+
+    >>> import skillopt
+    >>> from skillopt.testing.toy import toy_item
+    >>> forecast = skillopt.plan([toy_item(n) for n in range(60)], scorer="exact", target="scripted")
+    >>> forecast.sizes.train, forecast.sizes.selection, forecast.sizes.test
+    (12, 6, 42)
+    """
+    from skillopt.api.request import request
+    from skillopt.api.training import prepare
+
+    arguments = _arguments(
+        items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
+        executor, gate, seed,
+    )  # fmt: skip
+    asked = request(arguments)
+    return prepare(asked.resolved, asked.given).plan
+
+
+async def _optimize(
+    arguments: Arguments, on_event: Observer | Sequence[Observer] | None, replay: bool, interrupt: Interrupt | None
+) -> Result:
+    import asyncio
+
+    from skillopt.api.request import request
+    from skillopt.api.result import Result
+    from skillopt.api.training import prepare
+    from skillopt.api.watching import observers_of
+
+    observers = observers_of(on_event)
+    asked = await asyncio.to_thread(request, arguments, interrupt)
+    training = await asyncio.to_thread(prepare, asked.resolved, asked.given, replay=replay)
+    training.refuse()
+    directory = await asyncio.to_thread(training.claim)
+    ended = await training.run(directory, observers, replay=replay)  # pyright: ignore[reportArgumentType]
+    return await asyncio.to_thread(Result.load, directory, stopped_by=ended.result.stopped_by, faults=ended.faults)
+
+
+def _arguments(
+    items: object, scorer: object, target: object, optimizer: object, skill: str | Path | Skill, prompt: str,
+    train: object, selection: object, test: object, config: ConfigLike, overrides: Mapping[str, object] | None,
+    out: str | Path | None, budget: BudgetLike, executor: str | None, gate: str | None, seed: int | None,
+) -> Arguments:  # fmt: skip
+    from skillopt.api.request import Arguments
+
+    return Arguments(
+        items=items, scorer=scorer, target=target, optimizer=optimizer, skill=skill, prompt=prompt, train=train,
+        selection=selection, test=test, config=config, overrides=overrides or {}, out=out, budget=budget,
+        executor=executor, gate=gate, seed=seed,
+    )  # fmt: skip

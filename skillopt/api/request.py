@@ -1,0 +1,327 @@
+"""From the arguments of a call to a resolved configuration and the objects that no configuration can hold.
+
+The configuration is the command line's: files, environment variables, then what the arguments say (`argument` instead
+of a flag). What can be written is written into it (a path, a scorer's name, `backend:model`, a function that a module
+holds); what cannot is handed on as `Given`, and the configuration holds its name and digest. Nothing is spent or
+written here, and the process's environment is only read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, TypeAlias, Union, cast
+
+from skillopt.api.environments import as_environment, held_jsonl, is_environment, with_items, write_items
+from skillopt.api.identity import identity_of, name_of
+from skillopt.api.items import HeldItems, held_items, split_items, template_for
+from skillopt.api.models import held_model
+from skillopt.api.scorers import Function as Versioned
+from skillopt.config import Config, Resolved, resolve
+from skillopt.config.backends import AGENTS, ALIASES, HELD
+from skillopt.config.keys import SECTIONS
+from skillopt.config.schema.root import NoSettings
+from skillopt.config.sources.environment import read_environment
+from skillopt.config.sources.files import load_files
+from skillopt.config.sources.layers import Layer, Origin, Raw
+from skillopt.core.errors import ConfigError
+from skillopt.core.skill import Skill
+from skillopt.engine.run.given import Given, Interrupt
+from skillopt.engine.run.opening import read_skill
+from skillopt.engine.run.output_directory import OUTPUTS
+from skillopt.envs.base import Env
+from skillopt.envs.data.loading import read_rows, the_items_file
+from skillopt.envs.jsonl.settings import JsonlSettings
+from skillopt.envs.registry import settings_schemas
+from skillopt.envs.scorers.calling import Calling
+from skillopt.envs.scorers.held import Held
+from skillopt.store.atomic import write_text
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ConfigLike: TypeAlias = Union[str, Path, "Mapping[str, object]", None]
+BudgetLike: TypeAlias = Union[float, "Mapping[str, float]", None]
+_CAPS = {"usd": "max_usd", "tokens": "max_tokens", "calls": "max_calls", "hours": "max_hours", "patience": "patience"}
+_SPLIT_FOLDERS = ("train", "val", "test", "valid_seen", "valid_unseen", "selection")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What `optimize`, `plan` and `evaluate` have in common."""
+
+    items: object = None
+    train: object = None
+    selection: object = None
+    test: object = None
+    scorer: object = None
+    target: object = None
+    optimizer: object = None
+    skill: object = ""
+    config: ConfigLike = None
+    overrides: Mapping[str, object] = field(default_factory=dict[str, object])
+    prompt: str = ""
+    out: str | Path | None = None
+    budget: BudgetLike = None
+    executor: str | None = None
+    gate: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run needs."""
+
+    resolved: Resolved
+    given: Given
+
+
+def request(arguments: Arguments, interrupt: Interrupt | None = None) -> Request:
+    """Resolve the arguments. Raises `ConfigError` or `DataError`, one line."""
+    return _Making(arguments).request(interrupt)
+
+
+class _Making:
+    """One call's way: what is written into the configuration, and what is held beside it."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.asked = arguments
+        self.files = _config_layers(arguments.config)
+        self.says: dict[str, object] = {}
+        self.items: HeldItems | None = None
+        self.env: Env | None = None
+        self.scorer: Held | None = None
+        self.skill: Skill | None = None
+        self.given = Given()
+
+    def request(self, interrupt: Interrupt | None) -> Request:
+        self._say_rest()
+        self._say_items()
+        self._say_scorer()
+        self._say_models()
+        self._say_skill()
+        self.says.update(self.asked.overrides)
+        schemas = dict(settings_schemas())
+        if self.env is not None:
+            schemas.setdefault(self.env.name, NoSettings)
+        if self.items is not None and self.env is None:
+            self._say_prompt([dict(row.data) for rows in self.items.rows.values() for row in rows])
+        resolved = self._resolve(schemas)
+        return Request(resolved, replace(self._given(resolved.config), interrupt=interrupt))
+
+    def _resolve(self, schemas: Mapping[str, type[BaseModel]]) -> Resolved:
+        entries = tuple(Raw(name, value, Origin("argument", name), form=1) for name, value in self.says.items())
+        resolved = resolve([*self.files, read_environment(os.environ), Layer("argument", entries)], schemas)
+        settings = resolved.config.env_settings
+        if self.scorer is not None and isinstance(settings, JsonlSettings):
+            config = resolved.config.model_copy(
+                update={"env_settings": settings.model_copy(update={"scorer": self.scorer})}
+            )
+            return replace(resolved, config=config)
+        return resolved
+
+    def _given(self, config: Config) -> Given:
+        """The objects, once the configuration that names them is known."""
+        env, write = self.env, None
+        if self.items is not None:
+            env = with_items(self.env, self.items) if self.env is not None else held_jsonl(config, self.items)
+        place, skill = Path(config.env.split_dir), self.skill
+
+        def write_given() -> None:
+            if self.items is not None:
+                write_items(place, self.items)
+            if skill is not None:
+                write_text(Path(config.env.skill_init), skill.text)
+
+        if self.items is not None or self.skill is not None:
+            write = write_given
+        return replace(self.given, env=env, write_items=write, initial=self.skill)
+
+    def _store(self, name: str) -> str:
+        """Where something held is written, so that the configuration can name it: by content, in the run directory or
+        beside all of them."""
+        return str(Path(self.asked.out or OUTPUTS) / "_given" / name)
+
+    # --- what the arguments say ---
+
+    def _say_rest(self) -> None:
+        asked, says = self.asked, self.says
+        if asked.out is not None:
+            says["env.out_root"] = str(asked.out)
+        if asked.seed is not None:
+            says |= {"train.seed": asked.seed, "env.split_seed": asked.seed}
+        if asked.gate is not None:
+            if asked.gate not in ("strict", "paired", "off"):
+                raise ConfigError(f"gate={asked.gate!r}", hint="choose strict, paired or off")
+            says["evaluation.use_gate"] = asked.gate != "off"
+            if asked.gate != "off":
+                says["evaluation.gate_rule"] = asked.gate
+        budget = {"usd": asked.budget} if isinstance(asked.budget, (int, float)) else dict(asked.budget or {})
+        for kind, most in budget.items():
+            if kind not in _CAPS:
+                raise ConfigError(f"budget: unknown cap {kind!r}", hint=f"known: {', '.join(_CAPS)}")
+            says[f"budget.{_CAPS[kind]}"] = most
+        if asked.prompt:
+            says["env.prompt_template"] = asked.prompt
+
+    def _say_items(self) -> None:
+        asked = self.asked
+        parts = (asked.train, asked.selection, asked.test)
+        if any(part is not None for part in parts):
+            if asked.items is not None or any(part is None for part in parts):
+                raise ConfigError("give either items, or all of train=, selection= and test=")
+            self.items = split_items(*parts)
+        elif isinstance(asked.items, (str, Path)):
+            self._say_path(Path(asked.items))
+            return
+        elif asked.items is not None:
+            seed = asked.seed if asked.seed is not None else int(str(self._configured("env.split_seed") or 42))
+            self.items = held_items(asked.items, seed)
+        else:
+            return
+        self._say_jsonl()
+        self.says |= {"env.split_mode": "split_dir", "env.split_dir": self._store(f"items_{self.items.digest}")}
+        if self.items.typed and not self._configured("env.task_type_field"):
+            self.says["env.task_type_field"] = "task_type"
+
+    def _say_path(self, path: Path) -> None:
+        self._say_jsonl()
+        if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
+            self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
+            return
+        self.says |= {"env.split_mode": "ratio", "env.data_path": str(path)}
+        if path.exists():
+            self._say_prompt([dict(row.data) for row in read_rows(the_items_file(path) if path.is_dir() else path)])
+
+    def _say_jsonl(self) -> None:
+        if not self._configured("env.name") and not is_environment(self.asked.scorer):
+            self.says["env.name"] = "jsonl"
+
+    def _say_prompt(self, rows: list[dict[str, object]]) -> None:
+        """The template that the items suggest, where nothing names one and the environment wants one."""
+        if "env.prompt_template" in self.says or self._configured("env.prompt_template"):
+            return
+        if str(self.says.get("env.name") or self._configured("env.name")) != "jsonl":
+            return
+        names = ("env.answer_field", "env.reference_field")
+        withheld = [str(self.says.get(n) or self._configured(n) or "") for n in names]
+        self.says["env.prompt_template"] = template_for(rows, [withheld[0] or "answer", *withheld[1:]])
+
+    def _say_scorer(self) -> None:
+        scorer, version = self.asked.scorer, ""
+        if scorer is None:
+            return
+        if is_environment(scorer):
+            self.env = as_environment(scorer)
+            self.says["env.name"] = self.env.name
+            return
+        if isinstance(scorer, Versioned):
+            scorer, version = scorer.function, scorer.version
+        if isinstance(scorer, (str, Mapping)):
+            self.says["env.scorer"] = cast("object", scorer)
+            return
+        if not callable(scorer):
+            raise ConfigError(
+                f"scorer cannot be {type(scorer).__name__}",
+                hint='give a name ("exact"), a function of (answer, item), or an environment',
+            )
+        found = None if version else _importable(scorer)
+        if found is not None:
+            self.says["env.scorer"] = found
+            return
+        calling = Calling.of(scorer, name_of(scorer))
+        self.scorer = Held.of(calling, identity_of(scorer, version=version, what="scorer"))
+        self.says["env.scorer"] = self.scorer.identity()
+
+    def _say_models(self) -> None:
+        target, optimizer = self.asked.target, self.asked.optimizer
+        if target is not None and optimizer is None and not self.files:
+            backend = str(target).partition(":")[0].strip().lower() if isinstance(target, str) else HELD
+            optimizer = None if ALIASES.get(backend, backend) in AGENTS else target
+        backends = {**self.given.backends}
+        for role, model in (("target", target), ("optimizer", optimizer)):
+            held = held_model(model) if model is not None else None
+            if held is not None:
+                backends[role] = held[0]
+                self.says |= {f"model.{role}_backend": HELD, f"model.{role}": held[1]}
+            elif model is not None:
+                backend, _, name = str(model).partition(":")
+                self.says[f"model.{role}_backend"] = backend
+                if name:
+                    self.says[f"model.{role}"] = name
+        self.given = replace(self.given, backends=backends)
+
+    def _say_skill(self) -> None:
+        skill = self.asked.skill
+        if _is_file(skill):
+            self.says["env.skill_init"] = str(skill)
+            return
+        found = skill_of(skill)
+        if found.text:
+            self.skill = found
+            self.says["env.skill_init"] = self._store(f"skill_{found.hash}.md")
+
+    def _configured(self, path: str) -> object:
+        """What the given configuration or the overrides say of one key, in its plain spelling."""
+        section, _, name = path.partition(".")
+        for spelling in (path, name):
+            if spelling in self.asked.overrides:
+                return self.asked.overrides[spelling]
+        for layer in reversed(self.files):
+            for raw in layer.entries:
+                if raw.name in (path, name) or (raw.name == section == "env" and name == "name"):
+                    return raw.value
+        return None
+
+
+def _is_file(skill: object) -> bool:
+    """A `Path`, or a one-line text that ends in .md."""
+    return isinstance(skill, Path) or (isinstance(skill, str) and "\n" not in skill and skill.endswith(".md"))
+
+
+def skill_of(skill: object) -> Skill:
+    """A skill from its text, a `Skill` or a file. Raises `DataError` for a file that cannot be read."""
+    if _is_file(skill):
+        return read_skill(Path(str(skill)))
+    if isinstance(skill, (Skill, str)):
+        return skill if isinstance(skill, Skill) else Skill(skill)
+    raise ConfigError(f"a skill cannot be {type(skill).__name__}", hint="give its text, a Skill, or a Path")
+
+
+def _config_layers(config: ConfigLike) -> tuple[Layer, ...]:
+    if config is None:
+        return ()
+    if isinstance(config, Mapping):
+        return (Layer("file", tuple(_entries(config))),)
+    return load_files(Path(config))
+
+
+def _entries(config: Mapping[str, object]) -> Iterator[Raw]:
+    for name, value in config.items():
+        if name in SECTIONS and isinstance(value, Mapping):
+            for key, inner in cast("Mapping[str, object]", value).items():
+                yield Raw(f"{name}.{key}", inner, Origin("file", f"config[{name!r}][{key!r}]"), form=1)
+        else:
+            yield Raw(name, value, Origin("file", f"config[{name!r}]"))
+
+
+def _importable(scorer: Callable[..., object]) -> dict[str, object] | None:
+    """How a configuration writes a function that a module on disk holds; None for any other."""
+    if not isinstance(scorer, FunctionType) or scorer.__closure__ or not scorer.__qualname__.isidentifier():
+        return None
+    module = sys.modules.get(scorer.__module__)
+    file = getattr(module, "__file__", None)
+    if module is None or scorer.__module__ == "__main__" or not isinstance(file, str):
+        return None
+    if getattr(module, scorer.__name__, None) is not scorer:
+        return None
+    parts = len(scorer.__module__.split("."))
+    path = Path(file)
+    root = path.parents[parts if path.name == "__init__.py" else parts - 1]
+    here = Path.cwd()
+    directory = "." if root == here or "site-packages" in root.parts else str(root)
+    return {"name": "callable", "function": f"{scorer.__module__}:{scorer.__name__}", "directory": directory}

@@ -1,0 +1,78 @@
+"""A training run from a configuration to its result: what the command line and `optimize` both are.
+
+`prepare` loads and checks everything, forecasts, and chooses the directory; it spends and writes nothing. `run` opens
+the directory and trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillopt.config import Resolved
+from skillopt.engine.finish import RunResult
+from skillopt.engine.run.events import Events, Observer
+from skillopt.engine.run.given import NOTHING, Given
+from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.output_directory import OutputDirectory, train_place
+from skillopt.engine.run.prepare import Work, load_work
+from skillopt.engine.trainer import train
+from skillopt.forecast.plan import Plan, plan_of, refuse
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run that could begin."""
+
+    resolved: Resolved
+    given: Given
+    work: Work
+    place: OutputDirectory
+    plan: Plan
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should know before it begins."""
+        return (*self.resolved.notices, *((self.place.remark,) if self.place.remark else ()))
+
+    def refuse(self) -> None:
+        """Raises `DataError` where the plan says that the run cannot show anything."""
+        refuse(self.plan)
+
+    def claim(self) -> Path:
+        """Make the directory, if it is new."""
+        return self.place.claim()
+
+    async def run(
+        self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False, allow_change: bool = False
+    ) -> Ended:
+        """Train in a claimed directory. Raises one-line errors; a stop in order is in the result."""
+        events = Events()
+        for observer in observers:
+            events.add(observer)
+        async with open_run_context(
+            self.resolved,
+            out_root=directory,
+            emit=events,
+            need="train",
+            replay=replay,
+            allow_config_change=allow_change,
+            given=self.given,
+        ) as context:
+            return Ended(await train(context), tuple(events.faults))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended, and which observers failed on the way."""
+
+    result: RunResult
+    faults: tuple[str, ...]
+
+
+def prepare(resolved: Resolved, given: Given = NOTHING, *, replay: bool = False) -> Training:
+    """Load and check. Raises `ConfigError`, `DataError` or `RunDirError`."""
+    work = load_work(resolved.config, given)
+    place = train_place(work, replay=replay)
+    return Training(resolved, given, work, place, plan_of(work, place.directory))

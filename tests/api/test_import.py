@@ -1,0 +1,49 @@
+"""`import skillopt`: fast, nothing of third parties, every public name reachable, the docstrings' examples true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import skillopt
+
+PROGRAM = """
+import sys, time
+started = time.perf_counter()
+import skillopt
+took = time.perf_counter() - started
+names = [getattr(skillopt, name) for name in skillopt.__all__]
+third = sorted({m.partition(".")[0] for m in sys.modules} & {
+    "pydantic", "yaml", "httpx", "openai", "jinja2", "rich", "typer", "platformdirs", "tenacity", "IPython"})
+print(took, third)
+"""
+
+
+def test_importing_is_fast_and_brings_nothing_of_third_parties() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    took, _, third = done.stdout.strip().partition(" ")
+    assert third == "[]"
+    assert float(took) < 0.1
+
+
+def test_the_public_names() -> None:
+    assert set(skillopt.__all__) <= set(dir(skillopt))
+    with pytest.raises(AttributeError, match="no attribute 'optimise'"):
+        skillopt.optimise  # type: ignore[attr-defined]  # noqa: B018
+    assert issubclass(skillopt.errors.ConfigError, skillopt.errors.SkillOptError)
+    assert skillopt.errors.ConfigError("wrong", hint="do that").hint == "do that"
+
+
+@pytest.mark.parametrize(
+    "module", ["comparing", "evaluating", "identity", "items", "models", "optimizing", "paired_table", "scorers"]
+)
+def test_the_examples_in_docstrings_are_true(
+    module: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("examples"))
+    found = doctest.testmod(importlib.import_module(f"skillopt.api.{module}"))
+    assert found.attempted and not found.failed
