@@ -5,8 +5,8 @@ a harmful rule breaks a share of all items, a useless one changes nothing but th
 item, rules in the skill, repeat): another rule set or another repeat is a fresh draw, the same question has the same
 answer in every process. Harder items are lost more often when their rule is there and won less often when it is not.
 
-`World.respond` is both models of a run. The target's side is here; the optimizer's is `world_optimizer`. Rules are
-opaque words (`world_rules`), so that nobody can tell a useful one from a harmful one except by measuring.
+`World.target` is the target's side; the optimizer's is `world_optimizer`, and `world_models` is both. Rules are opaque
+words (`world_rules`), so that nobody can tell a useful one from a harmful one except by measuring.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from benchmarks import world_optimizer
 from benchmarks.world_rules import CODE, REMEMBERED, Rule, asked_for
 from skillopt.model.types import ChatRequest
 
@@ -239,10 +238,8 @@ class World:
         """Numbers of the items that a text mentions, in order, each once."""
         return list(dict.fromkeys(int(n) for n in _TICKET.findall(text)))
 
-    def respond(self, request: ChatRequest) -> str:
-        """The reply to any request of a run: the target has no schema, the optimizer always one."""
-        if request.schema is not None:
-            return world_optimizer.respond(self, request)
+    def target(self, request: ChatRequest) -> str:
+        """The target's reply to a request."""
         system = "\n".join(str(m.content) for m in request.messages if m.role == "system")
         asked = self.tickets(str(request.messages[-1].content))
         return self.answer(asked[0], system, request.repeat) if asked else "ready"

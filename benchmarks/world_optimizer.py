@@ -14,15 +14,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from benchmarks.world import World
 from benchmarks.world_rules import Rule, reminder, worded
 from skillopt.core.hashing import digest
 from skillopt.model.types import ChatRequest
-from skillopt.testing import toy
-
-if TYPE_CHECKING:
-    from benchmarks.world import World
 
 _FENCE = re.compile(r"^(`{3,})([\w-]+)\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
 _LIMIT = re.compile(r"\bat most (\d+)\b", re.IGNORECASE)
@@ -262,18 +259,6 @@ def _consolidate(seen: Seen) -> dict[str, Any]:
 def _probe(seen: Seen) -> dict[str, Any]:
     del seen
     return {"reasoning": "which routine it believes to be due", "probe_instruction": "Name the routine you chose."}
-
-
-def respond(world: World, request: ChatRequest) -> str:
-    """The reply to a request with a schema. A stage this world has no opinion on gets the plainest valid reply."""
-    from benchmarks.world_epochs import REPLIES as AT_EPOCH_ENDS
-
-    seen = Seen(world, request)
-    reply = {**REPLIES, **AT_EPOCH_ENDS}.get(request.stage)
-    if reply is None:
-        return toy.respond(request)
-    body = reply(seen)
-    return json.dumps({name: value for name, value in body.items() if name in seen.properties})
 
 
 REPLIES: dict[str, Callable[[Seen], dict[str, Any]]] = {

@@ -34,8 +34,9 @@ PROBES = 1
 """Calls of the target before a run begins."""
 SCRIPT = '''"""Both models of a run in a simulated world."""
 from benchmarks.world import Params, World
+from benchmarks.world_models import Models
 
-respond = World(Params.of({params})).respond
+respond = Models(World(Params.of({params}))).respond
 '''
 
 

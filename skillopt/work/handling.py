@@ -28,6 +28,12 @@ class Unit:
     version: str = ""
     guarded: bool = False
 
+    @classmethod
+    def of(cls, message: JsonObject, blobs: Blobs) -> Unit:
+        """The unit that a driver's request describes. A worker's whole tree is guarded from outside."""
+        files = cast("dict[str, str]", message.get("files") or {})
+        return cls(blobs, files, str(message.get("version") or ""), guarded=True)
+
     def place(self, folder: Path) -> None:
         """Write the unit's files below a folder."""
         self.blobs.place(self.files, folder)

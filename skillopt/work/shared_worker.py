@@ -12,8 +12,7 @@ from typing import BinaryIO, cast
 from skillopt.core.json_types import JsonObject
 from skillopt.work import frames
 from skillopt.work.blobs import Blobs
-from skillopt.work.handling import checked_answer, failure_of, handler_of
-from skillopt.work.worker import unit_of
+from skillopt.work.handling import Unit, checked_answer, failure_of, handler_of
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, blobs: Blobs) -> None:
@@ -44,7 +43,7 @@ class _Shared:
     async def _one(self, number: int, message: JsonObject) -> None:
         target = str(message["target"])
         try:
-            answer = handler_of(target)(cast("JsonObject", message["payload"]), unit_of(message, self._blobs))
+            answer = handler_of(target)(cast("JsonObject", message["payload"]), Unit.of(message, self._blobs))
             value = checked_answer(target, await cast("Awaitable[object]", answer))
             frame = frames.encode({"n": number, "value": value})
         except asyncio.CancelledError:

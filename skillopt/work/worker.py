@@ -42,12 +42,6 @@ def main() -> None:
     serve(requests, answers, blobs)
 
 
-def unit_of(message: JsonObject, blobs: Blobs) -> Unit:
-    """The unit that a request describes. A worker's whole tree is guarded from outside."""
-    files = cast("dict[str, str]", message.get("files") or {})
-    return Unit(blobs, files, str(message.get("version") or ""), guarded=True)
-
-
 def _own_streams() -> tuple[BinaryIO, BinaryIO]:
     """The two pipes to the driver, out of reach of the work: its own input is empty, its output goes to stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -85,9 +79,9 @@ class _Exclusive:
         session = cast("int", message.get("session", 0))
         payload = cast("JsonObject", message["payload"])
         if message["do"] == "run":
-            return checked_answer(target, self._awaited(handler_of(target)(payload, unit_of(message, self._blobs))))
+            return checked_answer(target, self._awaited(handler_of(target)(payload, Unit.of(message, self._blobs))))
         if message["do"] == "open":
-            opened = self._awaited(handler_of(target)(payload, unit_of(message, self._blobs)))
+            opened = self._awaited(handler_of(target)(payload, Unit.of(message, self._blobs)))
             self._sessions[session] = cast("Stepper", opened)
             return {}
         if message["do"] == "step":

@@ -160,7 +160,7 @@ def test_the_target_answers_by_the_skill_in_its_system_message_and_by_the_repeat
 
     def asked(system: str, repeat: int) -> str:
         messages = (Message("system", system), Message("user", world.item(number)["question"]))
-        return world.respond(ChatRequest(messages=messages, stage="rollout", repeat=repeat))
+        return world.target(ChatRequest(messages=messages, stage="rollout", repeat=repeat))
 
     right = f"<answer>{world.gold(number)}</answer>"
     with_rule = [asked(f"Use routine {world.useful[0].code}.", k) == right for k in range(300)]
