@@ -30,7 +30,7 @@ from skillopt.config.values import check_kind, explain
 from skillopt.core.errors import ConfigError
 
 _RANK = {"default": 0, "file": 1, "environment": 2, "flag": 3, "argument": 3}
-ROLES = ("optimizer", "target")
+ROLES = ("optimizer", "target", "judge")
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,8 @@ def _fill_model(
     """Give a role without a model the default one of its backend."""
     path, chooser = f"model.{role}", f"model.{role}_backend"
     backend, model, origin = values[chooser], values[path], origins[path]
+    if not backend:  # a judge without a backend of its own is the optimizer's model, or another one at its backend
+        return []
     standard = backends.default_model(
         backend, local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
     )

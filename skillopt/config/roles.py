@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
 
-RoleName = Literal["optimizer", "target"]
+RoleName = Literal["optimizer", "target", "judge"]
 
 MINIMAX_REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _OPENAI_EFFORT = "medium"
@@ -87,12 +87,28 @@ class _Keys:
 
 
 def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
-    """The settings of one role, shared values filled in."""
+    """The settings of one role, shared values filled in. A judge without a backend of its own is reached as the
+    optimizer is; `model.judge` may name another model there."""
+    if role == "judge" and not model.judge_backend:
+        _refuse_half_a_judge(model)
+        optimizer = role_settings(model, "optimizer")
+        return replace(optimizer, role=role, model=model.judge or optimizer.model)
     backend: str = getattr(model, f"{role}_backend")
     effort = model.reasoning_effort
     plain = RoleSettings(role=role, backend=backend, model=getattr(model, role), reasoning_effort=effort or "")
     build = _BUILDERS.get(backend, _plugin)
     return build(plain, model)
+
+
+def _refuse_half_a_judge(model: ModelSection) -> None:
+    """A judge's endpoint or key without `judge_backend` would be overlooked."""
+    for name, info in ModelSection.model_fields.items():
+        own = name.startswith("judge_") and name != "judge_backend"
+        if own and getattr(model, name) != info.get_default(call_default_factory=True, validated_data={}):
+            raise ConfigError(
+                f"model.{name} is given, but model.judge_backend is not",
+                hint="set model.judge_backend; without it the judge is reached as the optimizer is",
+            )
 
 
 def _openai_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:

@@ -16,7 +16,8 @@ class Rollout:
 
     `skill_hash` is the identity of exactly the bytes the target saw (invariant I1). `trajectory` is the content of
     `conversation.json`. `tokens` counts the calls this rollout rests on: calls, prompt_tokens, completion_tokens,
-    cached_tokens (None where the provider reported nothing). `agent` is what an agent CLI or a tool loop recorded
+    cached_tokens (None where the provider reported nothing), and the same under
+    `judge_…` where a judge was asked. `agent` is what an agent CLI or a tool loop recorded
     besides (harness, version, exit reason, denials, whether the skill was read); empty for a chat.
     """
 

@@ -20,14 +20,13 @@ from skillopt.engine.acceptance.decide import count, tell
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import TARGET_STAGES, cost_of, write_logs
-from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.context import JUDGED, RunContext, count_rollouts
 from skillopt.engine.run.targets import reading_notices
 from skillopt.engine.state import TrainState
 from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
-from skillopt.records.codec import encode
-from skillopt.records.schema import EpochEnd, EpochRecord, StepRecord, Summary
+from skillopt.report.epochs import epoch_ends
 from skillopt.report.report import render_report
 from skillopt.store.atomic import write_json
 
@@ -220,7 +219,7 @@ def build_summary(
         "planned_steps": total_steps,
         **_verdict_counts(state.history),
         "epoch_stats": _epochs(state.history, state.memory.results),
-        "epoch_ends": encode([EpochEnd.of(EpochRecord.from_json(r)) for r in state.memory.results]),
+        "epoch_ends": epoch_ends(state.memory.results),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
         "test": scores["test_eval"],
@@ -237,7 +236,11 @@ def build_summary(
             "by_role": _money(context, tally),
             "note": "list price of the calls this result rests on",
         },
-        "models": {"target": context.target.model, "optimizer": context.optimizer.model},
+        "models": {
+            "target": context.target.model,
+            "optimizer": context.optimizer.model,
+            **({"judge": context.judge.model} if context.judge else {}),
+        },
         "seed": context.config.train.seed,
         "total_wall_time_s": None,
     }
@@ -272,10 +275,13 @@ def _with_total(row: Mapping[str, int | None]) -> dict[str, int | None]:
 def _money(context: RunContext, tally: Tally) -> dict[str, dict[str, Any]]:
     """Model and list price of each role's calls."""
     ours = {stage: row for stage, row in tally.stages.items() if stage in TARGET_STAGES}
-    theirs = {stage: row for stage, row in tally.stages.items() if stage not in TARGET_STAGES}
+    judged = {stage: row for stage, row in tally.stages.items() if stage == JUDGED}
+    theirs = {stage: row for stage, row in tally.stages.items() if stage not in {*TARGET_STAGES, JUDGED}}
+    of_judge = {"judge": {"model": context.judge.model, "usd": cost_of(context, judged)}} if context.judge else {}
     return {
         "target": {"model": context.target.model, "usd": cost_of(context, ours)},
         "optimizer": {"model": context.optimizer.model, "usd": cost_of(context, theirs)},
+        **of_judge,
     }
 
 
@@ -303,7 +309,6 @@ def _write(context: RunContext, state: TrainState, summary: dict[str, Any]) -> N
     run_dir.write("history.json", list(state.history))  # a run that took no step has one too
     run_dir.write("runtime_state.json", state.view())
     run_dir.write("summary.json", summary)
-    steps = [StepRecord.from_json(record) for record in state.history]
-    report = render_report(Summary.from_json(summary), steps, context.initial.text, state.best.skill.text)
+    report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
     run_dir.write("report.md", report)
     write_logs(context)

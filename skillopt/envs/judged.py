@@ -1,11 +1,12 @@
-"""Environments whose scores come from a judge say what the judge is told, so that no skill can repeat it."""
+"""Environments whose scores come from a judge: that they need one, how often they ask, what they tell it.
+
+What a judge is told must not be copied into a skill: one that repeats the rubric wins its judge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
-
-from skillopt.envs.base import Env
 
 
 @runtime_checkable
@@ -17,6 +18,16 @@ class Judged(Protocol):
         ...
 
 
-def judge_texts(env: Env) -> list[str]:
+def judge_texts(env: object) -> list[str]:
     """What the judge of an environment is told; empty where there is no judge."""
     return list(env.judge_texts()) if isinstance(env, Judged) else []
+
+
+def needs_judge(env: object) -> bool:
+    """Whether an environment asks a judge model (attribute `needs_judge`)."""
+    return bool(getattr(env, "needs_judge", False))
+
+
+def judge_calls(env: object) -> int:
+    """How often the judge is asked about one attempt (attribute `judge_calls`, 1 where an environment names none)."""
+    return int(getattr(env, "judge_calls", 1)) if needs_judge(env) else 0

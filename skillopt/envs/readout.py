@@ -13,7 +13,8 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference
-from skillopt.envs.scoring import KeepsScores, needs_judge, score_attempt
+from skillopt.envs.judged import judge_calls, judge_texts, needs_judge
+from skillopt.envs.scoring import KeepsScores, score_attempt
 from skillopt.model.types import Message
 
 HEADING = "Training Readout"
@@ -64,6 +65,13 @@ class WithReadout:
     @property
     def needs_judge(self) -> bool:
         return needs_judge(self.inner)
+
+    @property
+    def judge_calls(self) -> int:
+        return judge_calls(self.inner)
+
+    def judge_texts(self) -> Sequence[str]:
+        return judge_texts(self.inner)
 
     def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
         return self.inner.score_rests_on(item, attempt) if isinstance(self.inner, KeepsScores) else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from skillopt.agents.base import Agent, Attempt, Task
+from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
@@ -61,11 +61,18 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
     )
     if attempt.lost:
         return replace(rollout, outcome=Missing(attempt.lost))
-    outcome = await _outcome(env, item, attempt, ScoreContext(rollout, call.stage, call.priority, call.scoring))
+    ctx = ScoreContext(rollout, call.stage, call.priority, call.scoring)
+    outcome = await _outcome(env, item, attempt, ctx)
+    if ctx.judged.calls:
+        rollout = replace(rollout, tokens={**rollout.tokens, **_of_judge(ctx.judged)})
     if not isinstance(outcome, Scored):
         return replace(rollout, outcome=outcome)
     block = {"role": "system", "content": evaluation(outcome, env.golds(item))}
     return replace(rollout, outcome=outcome, trajectory=(*rollout.trajectory, block))
+
+
+def _of_judge(sums: TokenSums) -> dict[str, int | None]:
+    return {f"judge_{name}": value for name, value in sums.to_json().items()}
 
 
 async def _outcome(env: Env, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:

@@ -13,17 +13,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, cast, runtime_checkable
 
-from skillopt.agents.base import Attempt
+from skillopt.agents.base import Attempt, TokenSums
 from skillopt.core.errors import ConfigError, DataError, ModelError, SkillOptError, StopRun
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
 from skillopt.core.rollout import Rollout
-from skillopt.model.types import ChatModel
+from skillopt.envs.judged import needs_judge
+from skillopt.model.types import ChatModel, ChatReply, ChatRequest
 from skillopt.store.journal import Journal, Recorded
 from skillopt.work.executor import Executor
 
@@ -56,16 +57,20 @@ class ScoreContext:
     stage: str
     priority: int = 0
     scoring: Scoring = UNAIDED
+    judged: TokenSums = field(default_factory=TokenSums)
+    """What the calls of the judge used; part of the rollout's tokens."""
 
     @property
     def judge(self) -> ChatModel:
-        """The judge model. Raises `ConfigError` where the run has none: `needs_judge` says that one is wanted."""
+        """The judge model, whose calls are counted for the rollout.
+
+        Raises `ConfigError` where the run has none: `needs_judge` says that one is wanted."""
         if self.scoring.judge is None:
             raise ConfigError(
                 "this environment's scorer asks a judge, and no judge model is at hand",
                 hint="give the environment the attribute needs_judge = True, and set model.judge",
             )
-        return self.scoring.judge
+        return _Counted(self.scoring.judge, self.judged)
 
     @property
     def seed(self) -> int:
@@ -76,6 +81,23 @@ class ScoreContext:
     def executor(self) -> Executor | None:
         """Where work that takes a processor or a program is done; None where a run has no such place."""
         return self.scoring.executor
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A model whose usage is summed up."""
+
+    inner: ChatModel
+    sums: TokenSums
+
+    @property
+    def model(self) -> str:
+        return self.inner.model
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        reply = await self.inner.chat(request)
+        self.sums.add(reply.usage)
+        return reply
 
 
 class Scores(Protocol):
@@ -99,16 +121,11 @@ class KeepsScores(Protocol):
         ...
 
 
-def needs_judge(env: object) -> bool:
-    """Whether an environment asks a judge model (attribute `needs_judge`)."""
-    return bool(getattr(env, "needs_judge", False))
-
-
 async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
     """The outcome of an attempt, checked. Raises `StopRun`, `ReplayMiss` and `DataError`."""
     journal = ctx.scoring.journal
     rests_on = env.score_rests_on(item, attempt) if isinstance(env, KeepsScores) else None
-    if journal is None or rests_on is None:
+    if journal is None or rests_on is None or needs_judge(env):  # the calls of a judge are stored themselves
         return await _scored_now(env, item, attempt, ctx)
     key = digest({"kind": "score", "v": _KEY_VERSION, "scorer": env.version, "item": item.digest,
                   "text": text_digest(attempt.text), "on": rests_on, "repeat": ctx.rollout.repeat})  # fmt: skip

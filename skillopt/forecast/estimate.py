@@ -15,6 +15,7 @@ from skillopt.config.backends import AGENTS
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.judged import judge_texts
 from skillopt.forecast.workload import Range, StageCalls, Workload
 from skillopt.model.tokens import expected
 from skillopt.optimizer.modes import update_mode
@@ -47,6 +48,8 @@ _REPLY = {
 _COMPARING = ("slow_update", "meta_skill")
 """Stages that are shown two skills, and two attempts at each item."""
 _ANSWER = Range(10, 400)
+_JUDGE_FRAME = 300
+_VERDICT = Range(20, 400)
 _AGENT_PROMPT, _AGENT_REPLY = Range(4_000, 150_000), Range(30, 6_000)
 """One run of an agent CLI, all its calls: its own instructions go out with each (10 to 25 thousand tokens)."""
 _EDIT_TOKENS = 60
@@ -120,6 +123,8 @@ class Estimate:
         self._target = Range(min(rendered, default=0), max(rendered, default=0) + growth)
         self._skill = Range(expected(initial.text), expected(initial.text) + growth)
         self._task = max((expected(env.task_text(item)) for item in sample), default=0)
+        told = expected(max(judge_texts(env), key=len, default="")) + _JUDGE_FRAME
+        self._judged = Range(told, told + self._task + _ANSWER.high)
         self._turns = config.env.max_turns
         self._answer_cap = config.env.max_completion_tokens
         self._agent = config.model.target_backend in AGENTS
@@ -134,6 +139,8 @@ class Estimate:
         """What earlier calls of this stage used; any rollout stands for any other."""
         if line.role == "optimizer":
             return self.observed.get((line.role, line.stage))
+        if line.role == "judge":  # its calls stand under the stage whose attempts they judge
+            return next((found for (role, _), found in self.observed.items() if role == "judge"), None)
         names = (line.stage, "gate", "rollout", "baseline", "test")
         return next((self.observed[line.role, n] for n in names if (line.role, n) in self.observed), None)
 
@@ -147,6 +154,8 @@ class Estimate:
         if line.role == "target":
             answer = Range(_ANSWER.low, min(_ANSWER.high, self._answer_cap))
             return self._target, answer
+        if line.role == "judge":
+            return self._judged, _VERDICT
         frame = _PROMPT_FRAME[line.stage]
         attempts = 2 * self._pairs if line.stage in _COMPARING else self._group if line.stage == "analyst" else 0
         evidence = attempts * (self._task + _ANSWER.high) if attempts else 1_500

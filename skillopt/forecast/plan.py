@@ -12,8 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
-from skillopt.config import Config, role_settings
+from skillopt.config import Config, RoleName, role_settings
 from skillopt.config.derived import Sizes
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
@@ -21,8 +22,9 @@ from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.judged import judge_calls
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
-from skillopt.forecast.workload import Range, StageCalls, Workload, total, workload
+from skillopt.forecast.workload import Range, StageCalls, Workload, total, with_judge, workload
 from skillopt.gate.power import detectable_gain, items_for
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
@@ -108,7 +110,7 @@ def make_plan(
         _used(len(splits.selection), evaluation.sel_env_num),
         _used(len(splits.test), evaluation.test_env_num),
     )
-    work = workload(config, sizes)
+    work = with_judge(workload(config, sizes), judge_calls(env))
     estimate = Estimate(config, env, splits, initial, work, observed or {})
     stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
@@ -135,9 +137,9 @@ def _used(size: int, count: int) -> int:
 def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTable) -> StagePlan:
     prompt, completion = estimate.per_call(line)
     optimizer = line.role == "optimizer"
-    settings = role_settings(config.model, "optimizer" if optimizer else "target")
+    settings = role_settings(config.model, cast("RoleName", line.role))
     turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
-    calls = line.calls if optimizer else line.calls * Range(1, turns)
+    calls = line.calls * Range(1, turns) if line.role == "target" else line.calls
     price = prices.find(settings.model, backend=settings.backend)
     usd: Range | None = None
     if price is not None:

@@ -107,6 +107,16 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
 
 
+def with_judge(work: Workload, calls: int) -> Workload:
+    """The same run with a scorer that asks a judge `calls` times for an attempt."""
+    judged = [
+        StageCalls("judge", "judge", when, total(part).times(calls))
+        for when in ("before", "step", "epoch", "after")
+        if (part := [s.calls for s in work.stages if s.role == "target" and s.when == when])
+    ]
+    return replace(work, stages=(*work.stages, *judged)) if calls else work
+
+
 def _widened(stage: StageCalls, factor: float) -> StageCalls:
     return replace(stage, calls=Range(stage.calls.low, math.ceil(stage.calls.high * factor)))
 

@@ -104,6 +104,8 @@ class OtherAgentFields(Section):
     """Every tool, path and address for Copilot; null and false allow the shell and file tools."""
     copilot_chat_optimizer_model: Annotated[str, Key(env=("COPILOT_CHAT_OPTIMIZER_MODEL",))] = ""
     """Model of an optimizer on copilot_chat that names none; blank leaves it to the program."""
+    copilot_chat_judge_model: Annotated[str, Key(env=("COPILOT_CHAT_JUDGE_MODEL",))] = ""
+    """Model of copilot_chat as judge where `model.judge` names none."""
     copilot_chat_target_model: Annotated[str, Key(env=("COPILOT_CHAT_TARGET_MODEL",))] = ""
     """Model of a target on copilot_chat that names none; blank leaves it to the program."""
     copilot_chat_timeout: Annotated[Seconds | None, Key(env=("COPILOT_CHAT_TIMEOUT",), change="any")] = None

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import SecretStr
 
 from skillopt.config.keys import Key, Section
-from skillopt.config.schema.model_types import EMPTY, azure_role_variables
+from skillopt.config.schema.model_types import EMPTY
 
 AuthMode = Literal["", "api_key", "azure_cli", "managed_identity", "openai_compatible"]
 AUTH_MODES = {
@@ -54,51 +54,3 @@ class AzureFields(Section):
         str, Key(env=("AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID",), change="any")
     ] = ""
     """Client id of a user-assigned managed identity; blank for the system-assigned one."""
-
-    optimizer_azure_openai_endpoint: Annotated[
-        str, Key(env=azure_role_variables("optimizer", "ENDPOINT"), change="any")
-    ] = ""
-    """Azure endpoint of the optimizer, `https://<resource>.openai.azure.com`; blank takes the shared one."""
-    optimizer_azure_openai_api_version: Annotated[
-        str, Key(env=azure_role_variables("optimizer", "API_VERSION"), change="any")
-    ] = ""
-    """API version of the optimizer sent to Azure; blank takes the shared one."""
-    optimizer_azure_openai_api_key: Annotated[
-        SecretStr, Key(env=azure_role_variables("optimizer", "API_KEY"), change="none")
-    ] = EMPTY
-    """Key of the Azure endpoint of the optimizer; blank takes the shared one while the endpoint is shared too."""
-    optimizer_azure_openai_auth_mode: Annotated[
-        AuthMode, Key(env=azure_role_variables("optimizer", "AUTH_MODE"), change="any", values=AUTH_MODES)
-    ] = ""
-    """How the optimizer signs in to Azure; blank is api_key when there is a key, else azure_cli, after the shared
-    mode."""
-    optimizer_azure_openai_ad_scope: Annotated[
-        str, Key(env=azure_role_variables("optimizer", "AD_SCOPE"), change="any")
-    ] = ""
-    """Scope that tokens of the optimizer are asked for; blank takes the shared one."""
-    optimizer_azure_openai_managed_identity_client_id: Annotated[
-        str, Key(env=azure_role_variables("optimizer", "MANAGED_IDENTITY_CLIENT_ID"), change="any")
-    ] = ""
-    """Client id of a user-assigned managed identity of the optimizer; blank takes the shared one."""
-
-    target_azure_openai_endpoint: Annotated[str, Key(env=azure_role_variables("target", "ENDPOINT"), change="any")] = ""
-    """Azure endpoint of the target, `https://<resource>.openai.azure.com`; blank takes the shared one."""
-    target_azure_openai_api_version: Annotated[
-        str, Key(env=azure_role_variables("target", "API_VERSION"), change="any")
-    ] = ""
-    """API version of the target sent to Azure; blank takes the shared one."""
-    target_azure_openai_api_key: Annotated[
-        SecretStr, Key(env=azure_role_variables("target", "API_KEY"), change="none")
-    ] = EMPTY
-    """Key of the Azure endpoint of the target; blank takes the shared one while the endpoint is shared too."""
-    target_azure_openai_auth_mode: Annotated[
-        AuthMode, Key(env=azure_role_variables("target", "AUTH_MODE"), change="any", values=AUTH_MODES)
-    ] = ""
-    """How the target signs in to Azure; blank is api_key when there is a key, else azure_cli, after the shared
-    mode."""
-    target_azure_openai_ad_scope: Annotated[str, Key(env=azure_role_variables("target", "AD_SCOPE"), change="any")] = ""
-    """Scope that tokens of the target are asked for; blank takes the shared one."""
-    target_azure_openai_managed_identity_client_id: Annotated[
-        str, Key(env=azure_role_variables("target", "MANAGED_IDENTITY_CLIENT_ID"), change="any")
-    ] = ""
-    """Client id of a user-assigned managed identity of the target; blank takes the shared one."""

@@ -1,15 +1,14 @@
-"""Section `model`: who optimizes, who is trained for, and how each backend is reached.
+"""Section `model`: who optimizes, who is trained for, who judges, and how each backend is reached.
 
-Each role (optimizer, target) has its own backend, model, endpoint and key; a role's own setting beats the shared one
-and never reaches the other role. Adding a backend means adding its fields here and its row in `backends.py`.
+Each role (optimizer, target, judge) has its own backend, model, endpoint and key (`role_section`); a role's own setting
+beats the shared one and never reaches another role. Adding a backend means adding its fields and its row in `backends`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema.agents import ClaudeCodeFields, CodexFields, HarnessFields, OtherAgentFields
@@ -17,29 +16,15 @@ from skillopt.config.schema.azure import AzureFields
 from skillopt.config.schema.model_types import EMPTY, Effort, Seconds, Temperature, Tokens, role_variables
 from skillopt.config.schema.providers import ClaudeFields, MinimaxFields
 from skillopt.config.schema.qwen import QwenFields
+from skillopt.config.schema.role_section import Options, PerRole
 
 
 def _compatible(variable: str) -> tuple[str, ...]:
     return (f"OPENAI_COMPATIBLE_{variable}",)
 
 
-def _role_compatible(role: str, variable: str) -> tuple[str, ...]:
-    return role_variables(role, f"OPENAI_COMPATIBLE_{variable}")
-
-
-def _without_secrets(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Options are written into the run directory, so a key among them is refused."""
-    for name in options:
-        if any(word in name.lower() for word in ("key", "token", "secret", "password")) and name != "max_tokens":
-            raise ValueError(f"{name} looks like a credential: let the backend read it from the environment")
-    return options
-
-
-Options = Annotated[Mapping[str, Any], AfterValidator(_without_secrets)]
-
-
 class RoleFields(Section):
-    """Who optimizes and who is trained for."""
+    """Who optimizes, who is trained for and who judges."""
 
     backend: Annotated[str, Key(flat=("model_backend", "backend"), env=("REFLACT_MODEL_BACKEND",), change="none")] = (
         "openai_chat"
@@ -49,10 +34,15 @@ class RoleFields(Section):
     """Model that reads trajectories and proposes edits; blank takes the backend's own default model."""
     target: Annotated[str, Key(flat=("target_model",), env=role_variables("target", "DEPLOYMENT"))] = ""
     """Frozen model that the skill is trained for; blank takes the backend's own default model."""
+    judge: Annotated[str, Key(flat=("judge_model",), env=role_variables("judge", "DEPLOYMENT"))] = ""
+    """Model that judges answers where the scorer asks one; blank takes the optimizer's, or, with a backend of its own,
+    that backend's default model."""
     optimizer_backend: Annotated[str, Key(env=role_variables("optimizer", "BACKEND"))] = "openai_chat"
     """Backend of the optimizer."""
     target_backend: Annotated[str, Key(env=role_variables("target", "BACKEND"))] = "openai_chat"
     """Backend of the target."""
+    judge_backend: Annotated[str, Key(env=role_variables("judge", "BACKEND"))] = ""
+    """Backend of the judge; blank takes the optimizer's, endpoint and key included."""
     reasoning_effort: Effort | None = None
     """Reasoning effort sent with optimizer and target calls, blank for none; null means medium on openai_chat and
     nothing elsewhere, because many compatible servers refuse the parameter."""
@@ -66,7 +56,7 @@ class CompatibleFields(Section):
     """openai_compatible."""
 
     openai_compatible_base_url: Annotated[str, Key(env=_compatible("BASE_URL"), change="any")] = ""
-    """Endpoint of openai_compatible for both roles, up to and including `/v1`."""
+    """Endpoint of openai_compatible for all roles, up to and including `/v1`."""
     openai_compatible_api_key: Annotated[SecretStr, Key(env=_compatible("API_KEY"), change="none")] = EMPTY
     """Key of the compatible endpoint; blank for servers that need none."""
     openai_compatible_temperature: Annotated[Temperature | None, Key(env=_compatible("TEMPERATURE"))] = None
@@ -76,50 +66,9 @@ class CompatibleFields(Section):
     openai_compatible_timeout_seconds: Annotated[Seconds, Key(env=_compatible("TIMEOUT_SECONDS"), change="any")] = 300
     """Seconds that one attempt at the compatible endpoint may take."""
 
-    optimizer_openai_compatible_base_url: Annotated[
-        str, Key(env=_role_compatible("optimizer", "BASE_URL"), change="any")
-    ] = ""
-    """Compatible endpoint of the optimizer; blank takes the shared one."""
-    optimizer_openai_compatible_api_key: Annotated[
-        SecretStr, Key(env=_role_compatible("optimizer", "API_KEY"), change="none")
-    ] = EMPTY
-    """Key of the optimizer's compatible endpoint; blank takes the shared one while the endpoint is shared too."""
-    optimizer_openai_compatible_temperature: Annotated[
-        Temperature | None, Key(env=_role_compatible("optimizer", "TEMPERATURE"))
-    ] = None
-    """Temperature of the optimizer on the compatible endpoint; null takes the shared one."""
-    optimizer_openai_compatible_max_tokens: Annotated[
-        Tokens | None, Key(env=_role_compatible("optimizer", "MAX_TOKENS"))
-    ] = None
-    """Completion bound of the optimizer on the compatible endpoint; null takes the shared one."""
-    optimizer_openai_compatible_timeout_seconds: Annotated[
-        Seconds | None, Key(env=_role_compatible("optimizer", "TIMEOUT_SECONDS"), change="any")
-    ] = None
-    """Seconds per attempt of the optimizer on the compatible endpoint; null takes the shared one."""
-
-    target_openai_compatible_base_url: Annotated[str, Key(env=_role_compatible("target", "BASE_URL"), change="any")] = (
-        ""
-    )
-    """Compatible endpoint of the target; blank takes the shared one."""
-    target_openai_compatible_api_key: Annotated[
-        SecretStr, Key(env=_role_compatible("target", "API_KEY"), change="none")
-    ] = EMPTY
-    """Key of the target's compatible endpoint; blank takes the shared one while the endpoint is shared too."""
-    target_openai_compatible_temperature: Annotated[
-        Temperature | None, Key(env=_role_compatible("target", "TEMPERATURE"))
-    ] = None
-    """Temperature of the target on the compatible endpoint; null takes the shared one."""
-    target_openai_compatible_max_tokens: Annotated[Tokens | None, Key(env=_role_compatible("target", "MAX_TOKENS"))] = (
-        None
-    )
-    """Completion bound of the target on the compatible endpoint; null takes the shared one."""
-    target_openai_compatible_timeout_seconds: Annotated[
-        Seconds | None, Key(env=_role_compatible("target", "TIMEOUT_SECONDS"), change="any")
-    ] = None
-    """Seconds per attempt of the target on the compatible endpoint; null takes the shared one."""
-
 
 class ModelSection(  # the bases' fields come first, the last base's at the very beginning
+    PerRole,
     OtherAgentFields,
     ClaudeCodeFields,
     CodexFields,
@@ -150,8 +99,4 @@ class ModelSection(  # the bases' fields come first, the last base's at the very
     prices: Annotated[str, Key(change="any")] = ""
     """YAML file with prices that override the shipped table; blank for none."""
     backend_options: Options = Field(default_factory=dict[str, Any])
-    """Settings of a plugin backend for both roles, handed to it as they are; a credential is refused here."""
-    optimizer_backend_options: Options = Field(default_factory=dict[str, Any])
-    """Settings of the optimizer's plugin backend, laid over the shared ones."""
-    target_backend_options: Options = Field(default_factory=dict[str, Any])
-    """Settings of the target's plugin backend, laid over the shared ones."""
+    """Settings of a plugin backend for all roles, handed to it as they are; a credential is refused here."""

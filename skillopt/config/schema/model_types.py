@@ -12,12 +12,12 @@ Temperature = Annotated[int | float, Field(ge=0, le=2)]
 Tokens = Annotated[int, Field(ge=1)]
 
 EMPTY = SecretStr("")
-_ROLES = {"optimizer": "teacher", "target": "student"}
+_OLDER = {"optimizer": "teacher", "target": "student"}
 
 
 def role_variables(role: str, variable: str) -> tuple[str, ...]:
-    """A role's variable under the role's name and under its older one."""
-    return (f"{role.upper()}_{variable}", f"{_ROLES[role].upper()}_{variable}")
+    """A role's variable under the role's name and, where it has one, under its older name."""
+    return tuple(f"{word.upper()}_{variable}" for word in (role, _OLDER.get(role)) if word)
 
 
 def azure_role_variables(role: str, variable: str) -> tuple[str, ...]:

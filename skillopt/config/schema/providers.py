@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import SecretStr
 
 from skillopt.config.keys import Key, Section
-from skillopt.config.schema.model_types import EMPTY, Seconds, Temperature, Tokens, role_variables
+from skillopt.config.schema.model_types import EMPTY, Seconds, Temperature, Tokens
 
 
 class MinimaxFields(Section):
@@ -30,22 +30,6 @@ class MinimaxFields(Section):
     minimax_enable_thinking: Annotated[bool | None, Key(env=("MINIMAX_ENABLE_THINKING",))] = False
     """Thinking on MiniMax: true leaves it to the model, false switches it off, null sends nothing."""
 
-    optimizer_minimax_base_url: Annotated[
-        str, Key(env=role_variables("optimizer", "MINIMAX_BASE_URL"), change="any")
-    ] = ""
-    """MiniMax endpoint of the optimizer; blank takes the shared one."""
-    optimizer_minimax_api_key: Annotated[
-        SecretStr, Key(env=role_variables("optimizer", "MINIMAX_API_KEY"), change="none")
-    ] = EMPTY
-    """MiniMax key of the optimizer; blank takes the shared one while the endpoint is shared too."""
-
-    target_minimax_base_url: Annotated[str, Key(env=role_variables("target", "MINIMAX_BASE_URL"), change="any")] = ""
-    """MiniMax endpoint of the target; blank takes the shared one."""
-    target_minimax_api_key: Annotated[
-        SecretStr, Key(env=role_variables("target", "MINIMAX_API_KEY"), change="none")
-    ] = EMPTY
-    """MiniMax key of the target; blank takes the shared one while the endpoint is shared too."""
-
 
 class ClaudeFields(Section):
     """claude_chat."""
@@ -57,21 +41,3 @@ class ClaudeFields(Section):
     """Endpoint of the api route, without `/v1`."""
     anthropic_api_key: Annotated[SecretStr, Key(env=("ANTHROPIC_API_KEY",), change="none")] = EMPTY
     """Key for `anthropic_base_url`; never sent to another endpoint."""
-
-    optimizer_anthropic_base_url: Annotated[
-        str, Key(env=role_variables("optimizer", "ANTHROPIC_BASE_URL"), change="any")
-    ] = ""
-    """Anthropic endpoint of the optimizer; blank takes the shared one."""
-    optimizer_anthropic_api_key: Annotated[
-        SecretStr, Key(env=role_variables("optimizer", "ANTHROPIC_API_KEY"), change="none")
-    ] = EMPTY
-    """Anthropic key of the optimizer; blank takes the shared one while the endpoint is shared too."""
-
-    target_anthropic_base_url: Annotated[str, Key(env=role_variables("target", "ANTHROPIC_BASE_URL"), change="any")] = (
-        ""
-    )
-    """Anthropic endpoint of the target; blank takes the shared one."""
-    target_anthropic_api_key: Annotated[
-        SecretStr, Key(env=role_variables("target", "ANTHROPIC_API_KEY"), change="none")
-    ] = EMPTY
-    """Anthropic key of the target; blank takes the shared one while the endpoint is shared too."""

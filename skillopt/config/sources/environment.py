@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.config.table import shared_specs
 
-_ROLE_WORDS = (("optimizer", ("optimizer", "teacher")), ("target", ("target", "student")))
+_ROLE_WORDS = (("optimizer", ("optimizer", "teacher")), ("target", ("target", "student")), ("judge", ("judge",)))
 _MODELS = {
     "OPENAI_COMPATIBLE_MODEL": "openai_compatible",
     "QWEN_CHAT_MODEL": "qwen_chat",

@@ -18,7 +18,7 @@ from skillopt.config.unsupported_keys import NOT_BUILT, Absent, is_off
 from skillopt.config.values import from_text
 from skillopt.core.errors import ConfigError
 
-BACKEND_KEYS = ("model.backend", "model.optimizer_backend", "model.target_backend")
+BACKEND_KEYS = ("model.backend", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
 LayerKind = Literal["default", "file", "environment", "flag", "argument"]
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 
 from skillopt.core.rollout import Rollout
 from skillopt.engine.run.budget import Spend
-from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.context import JUDGED, RunContext
 from skillopt.model.tokens import bound
 from skillopt.model.types import Usage
 from skillopt.store.atomic import write_json
@@ -43,15 +43,20 @@ def cost_of(context: RunContext, stages: dict[str, dict[str, int | None]]) -> fl
     """US dollars of tallied calls at list price; None when a price or a usage is unknown."""
     total = 0.0
     for stage, row in stages.items():
-        role, model = (
-            ("target", context.target.model) if stage in TARGET_STAGES else ("optimizer", context.optimizer.model)
-        )
+        role, model = _asked(context, stage)
         usage = Usage(prompt_tokens=row["prompt_tokens"], completion_tokens=row["completion_tokens"])
         usd = context.price(role, model, usage)
         if usd is None:
             return None
         total += usd
     return round(total, 6)
+
+
+def _asked(context: RunContext, stage: str) -> tuple[str, str]:
+    """Role and model of a stage's calls."""
+    if stage == JUDGED and context.judge is not None:
+        return "judge", context.judge.model
+    return ("target", context.target.model) if stage in TARGET_STAGES else ("optimizer", context.optimizer.model)
 
 
 def item_cost(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:

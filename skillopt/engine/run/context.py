@@ -30,6 +30,9 @@ from skillopt.optimizer.prompting import PromptBook
 from skillopt.records.directory import RunDir
 from skillopt.store.journal import Journal
 
+JUDGED = "judge"
+"""The row of a tally that holds the calls of the judge, of whatever stage."""
+
 Price = Callable[[str, str, Usage], "float | None"]
 """(role, model, usage) → US dollars, None when the price is unknown."""
 
@@ -148,3 +151,9 @@ def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rol
         if calls:
             usage = Usage(prompt_tokens=tokens.get("prompt_tokens"), completion_tokens=tokens.get("completion_tokens"))
             tally.add(stage, usage, calls)
+        judged = tokens.get("judge_calls") or 0
+        if judged:
+            usage = Usage(
+                prompt_tokens=tokens.get("judge_prompt_tokens"), completion_tokens=tokens.get("judge_completion_tokens")
+            )
+            tally.add(JUDGED, usage, judged)

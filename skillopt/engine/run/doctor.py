@@ -20,6 +20,8 @@ from skillopt.core.errors import SkillOptError
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
 from skillopt.engine.run.opening import load_env, load_initial
+from skillopt.envs.judged import needs_judge
+from skillopt.envs.registry import create_env
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
 from skillopt.model.local.server import EnginePool
@@ -79,7 +81,7 @@ def _space(name: str, place: Path, needed: int) -> Check:
 
 def check_model_file(config: Config) -> Check | None:
     """The embedded model's file, when a role uses it."""
-    roles = [role_settings(config.model, role) for role in _ROLES]
+    roles = [role_settings(config.model, role) for role in _roles(config)]
     names = {settings.model for settings in roles if settings.backend == "local"}
     if not names or config.model.local_base_url:
         return None
@@ -98,11 +100,20 @@ def check_model_file(config: Config) -> Check | None:
     return Check("model file", "failed", size, f"skillopt model pull {entry.name}")
 
 
+def _roles(config: Config) -> tuple[RoleName, ...]:
+    """The roles whose models a run asks: the judge where the scorer wants one."""
+    try:
+        judged = needs_judge(create_env(config.env.name, config.env, config.env_settings))
+    except SkillOptError:  # told by the check of the data
+        judged = False
+    return (*_ROLES, "judge") if judged else _ROLES
+
+
 async def check_roles(config: Config) -> AsyncIterator[Check]:
     """One small call to each role's model, the way a run would make it."""
     engines = EnginePool()
     asked: dict[tuple[str, ...], Check] = {}
-    for role in _ROLES:
+    for role in _roles(config):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
         account = (settings.backend, settings.model, settings.base_url, secret, settings.auth_mode)

@@ -18,7 +18,7 @@ import yaml
 from skillopt.agents.exec import ExecAgent
 from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
 from skillopt.config.derived import steps_per_epoch
-from skillopt.config.roles import RoleSettings, role_settings
+from skillopt.config.roles import RoleName, RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.leakage import LeakIndex
@@ -28,13 +28,13 @@ from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext, reminders
-from skillopt.engine.run.events import Events, run_id_of
+from skillopt.engine.run.events import Events, event_log
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits, hidden_reference
-from skillopt.envs.judged import judge_texts
+from skillopt.envs.judged import judge_texts, needs_judge
 from skillopt.envs.registry import create_env
 from skillopt.model.client import Client
 from skillopt.model.local.partial_download import Report
@@ -200,12 +200,15 @@ async def open_run_context(
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
         run_dir.logs.mkdir(exist_ok=True)
-        emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
+        emit.add(event_log(run_dir.logs / "events.jsonl"))
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
-        target, optimizer, roles = _models(config, run_dir, journal, budget, prices, emit, stack, given, replay=replay)
+        clients, roles = _models(config, env, run_dir, journal, budget, prices, emit, stack, given, replay=replay)
+        target, optimizer, judge = clients["target"], clients["optimizer"], clients.get("judge")
+        if judge is not None and not (config.model.judge or config.model.judge_backend):
+            emit("notice", text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)")
         refuse_target(config, target)
         _write_config(run_dir, config, splits)
         context = RunContext(
@@ -222,11 +225,12 @@ async def open_run_context(
             prompts=PromptBook(env.prompt),
             leaks=leak_index(env, splits),
             timings=timings,
-            price=_pricing({"target": target, "optimizer": optimizer}),
+            price=_pricing(clients),
             roles=roles,
+            judge=judge,
         )
-        for client in (target, optimizer) if need == "train" else (target,):
-            await probe(client)
+        for role in asked_roles(env, need):
+            await probe(clients[role])
         yield context
 
 
@@ -264,9 +268,8 @@ def check_fingerprint(
 
 def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
     caps = config.budget
-    used, unknown = Spend(), False
+    used = Spend()
     for row in journal.ledger():
-        unknown = unknown or bool(row.unknown_usd)
         tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
         used = used.plus(Spend(row.calls, tokens, row.usd or 0.0))
     return Budget(
@@ -275,12 +278,18 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
         earlier_s=float(timings.data["total_wall_time_s"]),
         emit=emit,
         check=given.interrupt.check if given.interrupt is not None else None,
-        usd_unknown=unknown,
     )
+
+
+def asked_roles(env: Env, need: Need) -> tuple[RoleName, ...]:
+    """The roles whose models a run asks."""
+    judge: tuple[RoleName, ...] = ("judge",) if needs_judge(env) else ()
+    return ("target", "optimizer", *judge) if need == "train" else ("target", *judge)
 
 
 def _models(
     config: Config,
+    env: Env,
     run_dir: RunDir,
     journal: Journal,
     budget: Budget,
@@ -290,14 +299,14 @@ def _models(
     given: Given,
     *,
     replay: bool,
-) -> tuple[Client | ExecAgent, Client | ExecAgent, tuple[dict[str, Any], ...]]:
+) -> tuple[dict[str, Client | ExecAgent], tuple[dict[str, Any], ...]]:
     pool = LimiterPool(identical_failures=config.train.circuit_breaker)
     engines = EnginePool()
-    clients: list[Client | ExecAgent] = []
+    clients: dict[str, Client | ExecAgent] = {}
     roles: list[dict[str, Any]] = []
     secrets = known_secrets(config.model, os.environ)
     emit.conceal(secrets)
-    for role in ("target", "optimizer"):
+    for role in asked_roles(env, "train"):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
         if targets.is_agent(settings):
@@ -306,16 +315,17 @@ def _models(
             agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices,
                               limits=EndpointLimits(width=config.env.workers))  # fmt: skip
             stack.push_async_callback(agent.aclose)
-            clients.append(agent)
+            clients[role] = agent
             roles.append(targets.banner_row(chosen))
             continue
-        backend = given.backend(role, settings.backend)
+        as_optimizer = role == "judge" and not config.model.judge_backend
+        backend = given.backend("optimizer" if as_optimizer else role, settings.backend)
         if backend is None:
             backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
             stack.push_async_callback(backend.aclose)
         own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
         emit.conceal(own)
-        width = config.env.workers if role == "target" else config.gradient.analyst_workers
+        width = config.gradient.analyst_workers if role == "optimizer" else config.env.workers
         if isinstance(backend, Embedded):
             width = backend.width
         client = Client(
@@ -330,13 +340,13 @@ def _models(
             notify=lambda text: emit("notice", text=text),
             secrets=certain((*secrets, *own)),
         )
-        clients.append(client)
+        clients[role] = client
         roles.append(
             {"role": role, "backend": settings.backend, "model": backend.model, "endpoint": backend.endpoint,
              "auth": settings.auth_mode or ("api_key" if secret else settings.route),
              "reasoning_effort": settings.reasoning_effort}
         )  # fmt: skip
-    return clients[0], clients[1], tuple(roles)
+    return clients, tuple(roles)
 
 
 def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events, *, replay: bool) -> dict[str, Any]:
