@@ -10,12 +10,14 @@ from skillopt.harnesses.failure import Failure
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.types import Usage
+from skillopt.model.usage import believable
 
 
 def usage_of(session: HarnessRun) -> Usage:
     """A session's tokens as a call's usage."""
     tokens = session.tokens
-    return Usage(tokens.input, tokens.output, tokens.cached, tokens.reasoning)
+    told = Usage(tokens.input, tokens.output, tokens.cached, tokens.reasoning)
+    return believable(told, answered=bool(session.answer.strip()))
 
 
 def fault_of(failure: Failure | None, settings: AgentSettings, version: str) -> ModelError | None:

@@ -12,6 +12,7 @@ import functools
 import math
 import shutil
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -27,11 +28,12 @@ from skillopt.core.errors import (
     TransientModelError,
 )
 from skillopt.core.json_types import JsonValue
-from skillopt.core.redact import redact
+from skillopt.core.redact import MARK, redact
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
 from skillopt.harnesses.launch import run
 from skillopt.model.prices import Price
+from skillopt.model.providers.endpoint import LEAST_REAL_KEY
 from skillopt.model.tokens import bound
 from skillopt.model.traffic.breaker import Breaker
 from skillopt.model.traffic.limiter import Limiter, Slot
@@ -265,7 +267,7 @@ class AgentRun:
                     text = redact(content.decode("utf-8"), self._owner.settings.secrets)
                     path.write_bytes(text.encode("utf-8"))
                 except UnicodeDecodeError:
-                    path.write_bytes(content)
+                    path.write_bytes(_without(content, self._owner.settings.secrets))
 
     def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
         """What the journal stores, redacted."""
@@ -291,3 +293,11 @@ class AgentRun:
             "usage": usage.to_json(),
             "notes": notes,
         }
+
+
+def _without(content: bytes, secrets: Collection[str]) -> bytes:
+    """A file that is no text, without the secrets that this run knows."""
+    for secret in secrets:
+        if len(secret) >= LEAST_REAL_KEY:
+            content = content.replace(secret.encode(), MARK.encode())
+    return content

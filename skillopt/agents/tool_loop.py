@@ -21,12 +21,13 @@ from typing import Any
 
 from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts, text_of, truncated
 from skillopt.agents.chat import request_of
-from skillopt.agents.trace import READ_NOTE, shortened
+from skillopt.agents.trace import LONGEST_OUTPUT, READ_NOTE
 from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, Workspace, build_workspace, mark_of
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
+from skillopt.core.shorten import shorten, shorten_middle
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.launch import Launch, run
 from skillopt.model.client import CallJournal
@@ -196,7 +197,10 @@ class _Shell:
             except ValueError as error:  # a NUL character in the command
                 return {"exit_code": None, "output": f"(not run: {error})"}
         output = (finished.stdout + finished.stderr).replace(str(self.place / "work"), SHOWN_PLACE)
-        return {"exit_code": finished.exit_code, "output": redact(shortened(output.replace(str(home), "~")))}
+        return {
+            "exit_code": finished.exit_code,
+            "output": shorten_middle(output.replace(str(home), "~"), LONGEST_OUTPUT),
+        }
 
 
 class _Loop:
@@ -244,7 +248,7 @@ class _Loop:
         """Run one call; whatever is wrong with it is told to the model."""
         command = _command(call)
         if command is None:
-            shown = f'(not run: expected bash with {{"command": text}}, got {call.name} {call.arguments[:200]})'
+            shown = f'(not run: expected bash with {{"command": text}}, got {call.name} {shorten(call.arguments, 200)})'
             self._trajectory.append({"type": "tool_call", "cmd": f"{call.name} {call.arguments}", "obs": shown})
             return shown
         self._commands += 1

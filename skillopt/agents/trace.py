@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import redact
+from skillopt.core.shorten import shorten_middle
 from skillopt.harnesses.harness_run import HarnessRun, Step
 
 LONGEST_OUTPUT = 6_000
@@ -41,18 +42,10 @@ def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tool
 
 def _tool(step: Step, mark: str, secrets: Collection[str]) -> dict[str, JsonValue]:
     call = step.call if step.tool in _SHELLS else f"{step.tool} {step.call}"
-    output = "(no result)" if step.output is None else shortened(step.output)
+    output = "(no result)" if step.output is None else shorten_middle(step.output, LONGEST_OUTPUT, secrets)
     if mark in output:
         output = READ_NOTE
-    row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(call, secrets), "obs": redact(output, secrets)}
+    row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(call, secrets), "obs": output}
     if step.exit_code is not None:
         row["exit_code"] = step.exit_code
     return row
-
-
-def shortened(text: str, limit: int = LONGEST_OUTPUT) -> str:
-    """Head and tail of a long output."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 2 // 3, limit // 3
-    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"

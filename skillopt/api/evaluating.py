@@ -160,8 +160,9 @@ async def _evaluate(
     directory = await asyncio.to_thread(evaluating.place.claim)
     done = await evaluating.run(directory, observers, replay=replay)  # pyright: ignore[reportArgumentType]
     scores = {name: _means([r for part in one.rollouts.values() for r in part]) for name, one in done.items()}
-    costs = [one.summary["cost"] for one in done.values()]
-    usd = None if any(cost is None for cost in costs) else float(sum(costs))
+    costs = [one.summary.cost for one in done.values()]
+    known = [cost for cost in costs if cost is not None]
+    usd = sum(known) if len(known) == len(costs) else None
     return Evaluation(directory, found, scores, PairedTable.of(scores), usd)
 
 

@@ -15,7 +15,7 @@ from skillopt.cli.blame import printable
 from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.wording import interval, number, plural, scored, thousands, usd
+from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
 from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.evaluate import split_names
@@ -105,7 +105,7 @@ def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) 
 
 def _show(screen: Screen, result: Ablation, place: Path) -> None:
     screen.line()
-    screen.line(f"Full skill: {scored(result.full)} on the {result.wish.split} split")
+    screen.line(f"Full skill: {score_words(result.full)} on the {result.wish.split} split")
     for part, effect in result.rows:
         screen.line(f"{part.cause.label}: {' / '.join(printable(line.strip()) for line in part.lines)[:_SHOWN]}")
         saved = f"{part.saved(result.skill)['tokens']} tokens"

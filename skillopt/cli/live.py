@@ -1,44 +1,36 @@
-"""Observers that draw: plain lines, or lines with a live bar in the unit that is spent (calls of the running stage)."""
+"""Observers that draw: plain lines with a sign of life, or lines with a live bar in the unit that is spent (calls of
+the running stage)."""
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from skillopt.cli.console import Screen
-from skillopt.cli.narration import Story
-from skillopt.core.events import Event
+from skillopt.cli.heartbeat import EVERY_S, Heartbeat
+from skillopt.cli.narration import Narrator
+from skillopt.records.events import Event, StageEnd, StageProgress, StageStart
+from skillopt.records.vocabulary import Stage
 
-_TITLES = {
-    "baseline": "Baseline",
-    "rollout": "Rollout",
-    "reflect": "Reflect",
-    "deep_rollout": "Readouts",
-    "aggregate": "Aggregate",
-    "select": "Select",
-    "race": "Race",
-    "update": "Update",
-    "evaluate": "Gate",
-    "slow_update": "Slow update",
-    "longitudinal": "Two skills compared",
-    "meta_skill": "Meta skill",
-    "meta_reflect": "Meta reflect",
-    "final_selection": "Final check",
-    "test": "Sealed test",
-}
+Key = tuple[Stage, int | None]
 
 
 class Display:
     """Shows a run on a screen. A context manager: the live part is gone when it ends, the lines stay."""
 
-    def __init__(self, screen: Screen, *, workers: int = 0) -> None:
+    def __init__(self, screen: Screen, *, workers: int = 0, beat_s: float = EVERY_S) -> None:
         self._screen = screen
-        self._story = Story(workers=workers)
+        self._narrator = Narrator(workers=workers)
         self._progress: Progress | None = None
-        self._tasks: dict[str, int] = {}
+        self._heart: Heartbeat | None = None if screen.live else Heartbeat(self._line, every=beat_s)
+        self._lock = threading.Lock()
+        self._tasks: dict[Key, TaskID] = {}
 
     def __enter__(self) -> Display:
+        if self._heart is not None:
+            self._heart.__enter__()
         if self._screen.live:
             self._progress = Progress(
                 TextColumn("{task.description}", markup=False),
@@ -59,31 +51,44 @@ class Display:
 
     def close(self) -> None:
         """End the live part, so that questions and tables can be printed. Idempotent."""
+        if self._heart is not None:
+            self._heart.__exit__()
+            self._heart = None
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
 
+    @property
+    def bars(self) -> tuple[Key, ...]:
+        """The stages that have a bar now."""
+        return tuple(self._tasks)
+
     def __call__(self, event: Event) -> None:
         """Observe one event."""
-        for line in self._story.tell(event):
-            self._screen.line(line)
-        if self._progress is not None and event.name.startswith("stage."):
+        if self._heart is not None:
+            self._heart.progress.see(event)
+        for line in self._narrator.tell(event):
+            if self._heart is not None:
+                self._heart.said()
+            self._line(line)
+        if self._progress is not None:
             self._draw(self._progress, event)
 
-    def _draw(self, progress: Progress, event: Event) -> None:
-        stage = str(event.data.get("stage"))
-        total = event.data.get("total")
-        if event.name == "stage.start":
-            step = event.data.get("step")
-            title = _TITLES.get(stage, stage)
-            title += f" (step {step})" if step and stage not in ("baseline", "final_selection", "test") else ""
-            self._drop(progress, stage)
-            self._tasks[stage] = progress.add_task(title, total=total or None)
-        elif event.name == "stage.progress" and stage in self._tasks:
-            progress.update(self._tasks[stage], completed=event.data.get("done"), total=total)  # pyright: ignore[reportArgumentType]
-        elif event.name == "stage.end":
-            self._drop(progress, stage)
+    def _line(self, text: str) -> None:
+        with self._lock:
+            self._screen.line(text)
 
-    def _drop(self, progress: Progress, stage: str) -> None:
-        if stage in self._tasks:
-            progress.remove_task(self._tasks.pop(stage))  # pyright: ignore[reportArgumentType]
+    def _draw(self, progress: Progress, event: Event) -> None:
+        if isinstance(event, StageStart):
+            title = event.stage.heading + (f" {event.label}" if event.label else "")
+            title += f" (step {event.step})" if event.step and event.stage.of_a_step else ""
+            self._drop(progress, (event.stage, event.step))
+            self._tasks[event.stage, event.step] = progress.add_task(title, total=event.total or None)
+        elif isinstance(event, StageProgress) and (event.stage, event.step) in self._tasks:
+            progress.update(self._tasks[event.stage, event.step], completed=event.done, total=event.total)
+        elif isinstance(event, StageEnd):
+            self._drop(progress, (event.stage, event.step))
+
+    def _drop(self, progress: Progress, key: Key) -> None:
+        if key in self._tasks:
+            progress.remove_task(self._tasks.pop(key))

@@ -1,20 +1,35 @@
 """A run told in lines: what is shown where no live display is wanted, and above the display where it is.
 
-`Story.tell` turns an event into zero or more lines and keeps only what later lines compare with. It prints nothing.
+`Narrator.tell` turns an event into zero or more lines and keeps only what later lines compare with. It prints nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar, cast
 
-from skillopt.cli.wording import ACCEPTANCE, EPOCH_ENDS, duration, number, plural, scored, usd, verdict
-from skillopt.core.events import Event
+from skillopt.cli.wording import duration, number, plural, score_words, usd
+from skillopt.records.events import (
+    BudgetWarning,
+    EpochResult,
+    Event,
+    GateVerdict,
+    Notice,
+    RateInfo,
+    RoleInfo,
+    RunStart,
+    StageEnd,
+    StageStart,
+    StepEnd,
+)
+from skillopt.records.schema import GateRecord, StepRecord
+from skillopt.records.vocabulary import ACCEPTANCE, EPOCH_ENDS, Action, Stage
 
-Data = Mapping[str, Any]
+E = TypeVar("E", bound=Event)
+Teller = Callable[[Event], list[str]]
 
 
-class Story:
+class Narrator:
     """The narrator of one run."""
 
     def __init__(self, *, workers: int = 0) -> None:
@@ -22,158 +37,169 @@ class Story:
         self._total_steps = 0
         self._epochs = 0
         self._epoch = 0
-        self._bar: float | None = None
-        self._notes_bar: float | None = None
-        self._tellers: dict[str, Callable[[Data], list[str]]] = {
-            "run.start": self._run_start,
-            "stage.start": self._stage_start,
-            "stage.end": self._stage_end,
-            "gate.verdict": self._verdict,
-            "step.end": self._step_end,
-            "epoch.result": self._epoch_result,
-            "budget.warning": self._budget_warning,
-            "notice": lambda d: [f"note: {d.get('text', '')}"],
+        self._bars: dict[Stage, float | None] = {}
+        """The score that each kind of candidate was last compared with."""
+        self._tellers: Mapping[type[Event], Teller] = {
+            RunStart: _of(self._run_start),
+            StageStart: _of(self._stage_start),
+            StageEnd: _of(self._stage_end),
+            GateVerdict: _of(self._verdict),
+            StepEnd: _of(self._step_end),
+            EpochResult: _of(self._epoch_result),
+            BudgetWarning: _of(_budget_warning),
+            Notice: _of(_notice),
         }
 
     def tell(self, event: Event) -> list[str]:
         """Lines for one event; events that nobody needs to read give none."""
-        teller = self._tellers.get(event.name)
-        return teller(event.data) if teller else []
+        teller = self._tellers.get(type(event))
+        return teller(event) if teller else []
 
-    def _run_start(self, d: Data) -> list[str]:
-        self._total_steps, self._epochs = int(d.get("total_steps") or 0), int(d.get("epochs") or 0)
-        splits: Mapping[str, Any] = d.get("splits") or {}
-        sizes = ", ".join(f"{name} {size}" for name, size in splits.items())
-        lines = [f"Run directory: {d.get('out_root', '')}", f"Environment: {d.get('env', '')} ({sizes})"]
-        lines += [
-            f"{str(role.get('role', '')).capitalize()}: {role.get('model', '')} via {role.get('backend', '')}"
-            + (f" at {role['endpoint']}" if role.get("endpoint") else "")
-            + (f", by {role['auth']}" if role.get("auth") else "")
-            + (f", effort {role['reasoning_effort']}" if role.get("reasoning_effort") else "")
-            for role in d.get("roles") or ()
-        ]
-        if d.get("slow_update"):
-            lines.append(f"[slow update] acceptance={ACCEPTANCE[str(d['slow_update'])]}")
+    def _run_start(self, e: RunStart) -> list[str]:
+        self._total_steps, self._epochs = e.total_steps, e.epochs
+        sizes = ", ".join(f"{name} {size}" for name, size in e.splits.items())
+        lines = [f"Run directory: {e.out_root}", f"Environment: {e.env} ({sizes})", *map(_role, e.roles)]
+        if e.slow_update:
+            lines.append(f"[slow update] acceptance={ACCEPTANCE[e.slow_update]}")
         return lines
 
-    def _at(self, d: Data) -> str:
-        return f"[Step {d.get('step')}/{d.get('total_steps') or self._total_steps}]"
+    def _at(self, step: int | None, total: int = 0) -> str:
+        return f"[Step {step}/{total or self._total_steps}]"
 
-    def _stage_start(self, d: Data) -> list[str]:
-        stage, total = d.get("stage"), d.get("total")
+    def _stage_start(self, e: StageStart) -> list[str]:
         lines: list[str] = []
-        epoch = int(d.get("epoch") or 0)
-        if epoch and epoch != self._epoch:
-            self._epoch = epoch
-            lines.append(f"[Epoch {epoch}/{self._epochs}]" if self._epochs else f"[Epoch {epoch}]")
-        if stage == "baseline":
-            lines.append(f"Baseline: {plural(int(total or 0), 'selection item')} with the initial skill...")
-        elif stage == "rollout":
+        total = e.total or 0
+        if e.epoch and e.epoch != self._epoch:
+            self._epoch = e.epoch
+            lines.append(f"[Epoch {e.epoch}/{self._epochs}]" if self._epochs else f"[Epoch {e.epoch}]")
+        if e.stage is Stage.BASELINE:
+            lines.append(f"Baseline: {plural(total, 'selection item')} with the initial skill...")
+        elif e.stage is Stage.ROLLOUT:
             width = f", {plural(self._workers, 'worker')}" if self._workers else ""
-            lines.append(f"{self._at(d)} Rollout: {plural(int(total or 0), 'item')}{width}...")
-        elif stage in EPOCH_ENDS and total:
-            lines.append(f"[Epoch {epoch}] {EPOCH_ENDS[stage]}: both skills on up to {total} rollouts...")
-        elif stage == "test":
-            lines.append(f"Sealed test: {plural(int(total or 0), 'rollout')}...")
-        elif stage == "final_selection":
-            lines.append(f"Final selection check: {plural(int(total or 0), 'item')}...")
+            lines.append(f"{self._at(e.step)} Rollout: {plural(total, 'item')}{width}...")
+        elif e.stage in EPOCH_ENDS and total:
+            lines.append(f"[Epoch {e.epoch}] {e.stage.heading}: both skills on up to {total} rollouts...")
+        elif e.stage is Stage.TEST:
+            lines.append(f"Sealed test: {plural(total, 'rollout')}...")
         return lines
 
-    def _stage_end(self, d: Data) -> list[str]:
-        stage = d.get("stage")
-        if stage == "baseline":
-            return [f"Baseline: val score {scored(d)}"]
-        if stage == "rollout":
-            return [f"{self._at(d)} Score: {scored(d)} → Reflect..."]
-        if stage == "reflect":
-            return [f"{self._at(d)} {edit_patches(int(d.get('patches') or 0))} generated"]
-        if stage == "race":
-            return [f"{self._at(d)} Raced {plural(len(d.get('runners') or ()), 'proposal')} on the batch's own items"]
-        return []
-
-    def _verdict(self, d: Data) -> list[str]:
-        if d.get("stage") == "appendix":
-            self._notes_bar = d.get("current_score")
-        else:
-            self._bar = d.get("current_score")
-        return []
-
-    def _step_end(self, d: Data) -> list[str]:
-        record: Data = d.get("record") or {}
-        at = self._at({"step": record.get("step"), **{k: v for k, v in d.items() if k == "total_steps"}})
-        lines: list[str] = []
-        if record.get("n_edits_ranked"):
-            chosen = plural(int(record["n_edits_ranked"]), str(d.get("noun") or "edit"))
-            lines.append(f"{at} Selected {chosen} ({self._rate(d, record)})")
-        if record.get("n_edits_leaked"):
-            lines.append(f"{at} Leakage: {plural(int(record['n_edits_leaked']), str(d.get('noun') or 'edit'))} vetoed")
-        skipped = str(record["action"]).startswith("skip")
-        lines.append(self._skip(at, record) if skipped else f"{at} Gate: {self._gate(record, self._bar)}")
-        notes: Data = record.get("appendix") or {}
-        if notes.get("action"):
-            bypassed = ", gate bypassed" if notes.get("gate_bypassed") else ""
-            lines.append(f"{at} Reminders: {self._gate(notes, self._notes_bar)}{bypassed}")
-        return lines
-
-    def _epoch_result(self, d: Data) -> list[str]:
-        stage, action = str(d.get("stage")), str(d.get("action"))
-        if action in ("skip_first_epoch", "inject_placeholder"):
+    def _stage_end(self, e: StageEnd) -> list[str]:
+        if e.outcome != "done":
             return []
-        text = self._gate(d, self._bar) if "candidate_gate_score" in d else verdict(action)
-        if d.get("reason") and "candidate_gate_score" not in d:
-            text += f" ({d['reason']})"
-        if d.get("n_pairs") and stage == "slow_update":
-            kinds: Mapping[str, Any] = d.get("categories") or {}
-            shown = f"{kinds.get('improved')} better, {kinds.get('regressed')} worse"
-            text = f"{plural(int(d['n_pairs']), 'pair')} ({shown}); {text}"
-        return [f"[Epoch {d.get('epoch')}] {EPOCH_ENDS[stage]}: {text}"]
+        if e.stage is Stage.BASELINE:
+            return [f"Baseline: val score {score_words(e.score)}"]
+        if e.stage is Stage.ROLLOUT:
+            return [f"{self._at(e.step)} Score: {score_words(e.score)} → Reflect..."]
+        if e.stage is Stage.REFLECT:
+            return [f"{self._at(e.step)} {edit_patches(e.counts.get('patches', 0))} generated"]
+        if e.stage is Stage.RACE:
+            runners = plural(e.counts.get("runners", 0), "proposal")
+            return [f"{self._at(e.step)} Raced {runners} on the batch's own items"]
+        return []
 
-    @staticmethod
-    def _rate(d: Data, record: Data) -> str:
-        budget, exact = record.get("edit_budget"), d.get("budget_unrounded")
-        if budget is None:
-            return "no limit"
-        name = d.get("lr_scheduler")
-        if exact is None or float(exact) == budget:
-            return f"lr={budget}" + (f", {name}" if name else "")
-        return f"lr={d.get('lr', budget)}, {name or 'schedule'} → {float(exact):.2f} ⇒ {budget}"
+    def _verdict(self, e: GateVerdict) -> list[str]:
+        self._bars[e.stage] = e.current_score
+        return []
 
-    @staticmethod
-    def _skip(at: str, record: Data) -> str:
-        reason = record.get("reason")
-        return f"{at} SKIPPED: {reason}" if reason else f"{at} {verdict(record['action'])}"
+    def _step_end(self, e: StepEnd) -> list[str]:
+        record = e.record
+        if record is None:
+            return []
+        at, noun = self._at(e.step, e.total_steps), e.rate.noun
+        lines: list[str] = []
+        if record.n_edits_ranked:
+            lines.append(f"{at} Selected {plural(record.n_edits_ranked, noun)} ({_rate(e.rate, record)})")
+        for text in _vetoes(record, noun):
+            lines.append(f"{at} Vetoed: {text}")
+        lines.append(f"{at} {_skip(record.gate)}" if record.gate.action.skipped else f"{at} Gate: {self._gate(record)}")
+        notes = record.notes.appendix if record.notes is not None else None
+        if notes is not None and notes.action is not Action.NOT_TRIED:
+            bypassed = ", gate bypassed" if notes.gate_bypassed else ""
+            lines.append(f"{at} Reminders: {gate_words(notes, self._bars.get(Stage.APPENDIX))}{bypassed}")
+        return lines
 
-    @staticmethod
-    def _gate(record: Data, bar: float | None) -> str:
-        score = record.get("candidate_gate_score")
-        wins, losses = _count(record.get("wins")), _count(record.get("losses"))
-        tally = f", {wins} won, {losses} lost"
-        decided_by_reason = not record.get("evaluated_n") and score is None
-        if record.get("trial") is not None or record.get("alpha") is not None or decided_by_reason:
-            return f"{verdict(record['action'])}: {record.get('reason')}"
-        if record["action"] == "undecided":
-            return f"{verdict('undecided')}: {record.get('reason') or 'too few items could be measured'}{tally}"
-        if score is None or record.get("early_stopped"):
-            total = record.get("selection_n") or record.get("total_n")
-            seen = f"decided after {record.get('evaluated_n')}" + (f" of {total} items" if total else " items")
-            return f"val score cannot pass {number(bar)} {verdict(record['action'])} ({seen}{tally})"
-        sign = "" if bar is None else (">" if score > bar else "=" if score == bar else "<")
-        against = f" {sign} {number(bar)}" if sign else ""
-        return f"val score {number(score)}{against} {verdict(record['action'])}{tally}"
+    def _gate(self, record: StepRecord) -> str:
+        return gate_words(record.gate, self._bars.get(Stage.GATE))
 
-    @staticmethod
-    def _budget_warning(d: Data) -> list[str]:
-        kind, share = str(d.get("kind")), float(d.get("share") or 0)
-        form: dict[str, Callable[[float], str]] = {"usd": usd, "hours": lambda h: duration(3600 * h)}
-        show = form.get(kind, lambda v: f"{v:,.0f}")
-        return [f"budget: {100 * share:.0f} % of {kind} used ({show(d['used'])} of {show(d['limit'])})"]
+    def _epoch_result(self, e: EpochResult) -> list[str]:
+        record = e.record
+        action = record.gate.action
+        if action in (Action.SKIP_FIRST_EPOCH, Action.INJECT_PLACEHOLDER):
+            return []
+        if record.gate.evaluated_n is not None:
+            text = gate_words(record.gate, self._bars.get(record.stage))
+        else:
+            text = action.shout + (f" ({record.gate.reason})" if record.gate.reason else "")
+        compared = record.comparison
+        if compared is not None and compared.n_pairs and record.stage is Stage.SLOW_UPDATE:
+            shown = f"{compared.categories.get('improved', 0)} better, {compared.categories.get('regressed', 0)} worse"
+            text = f"{plural(compared.n_pairs, 'pair')} ({shown}); {text}"
+        return [f"[Epoch {record.epoch}] {record.stage.heading}: {text}"]
+
+
+def _of(tell: Callable[[E], list[str]]) -> Teller:
+    """A teller of one class of events, for the table that finds it by that class."""
+    return lambda event: tell(cast("E", event))
+
+
+def _role(role: RoleInfo) -> str:
+    return (
+        f"{role.role.capitalize()}: {role.model} via {role.backend}"
+        + (f" at {role.endpoint}" if role.endpoint else "")
+        + (f", by {role.auth}" if role.auth else "")
+        + (f", effort {role.reasoning_effort}" if role.reasoning_effort else "")
+    )
+
+
+def _rate(rate: RateInfo, record: StepRecord) -> str:
+    budget, exact = record.edit_budget, rate.unrounded
+    if budget is None:
+        return "no limit"
+    if exact is None or exact == budget:
+        return f"lr={budget}" + (f", {rate.scheduler}" if rate.scheduler else "")
+    return f"lr={rate.lr}, {rate.scheduler or 'schedule'} → {exact:.2f} ⇒ {budget}"
+
+
+def _vetoes(record: StepRecord, noun: str) -> list[str]:
+    """`2 edits copied items or answers`, a line a reason."""
+    counts: dict[str, int] = {}
+    for veto in record.vetoed:
+        counts[veto.reason.words] = counts.get(veto.reason.words, 0) + 1
+    return [f"{plural(count, noun)} {words}" for words, count in counts.items()]
+
+
+def _skip(gate: GateRecord) -> str:
+    return f"SKIPPED: {gate.reason}" if gate.reason else gate.action.shout
+
+
+def gate_words(gate: GateRecord, bar: float | None) -> str:
+    """A verdict in one line; `bar` is the score that the candidate was compared with."""
+    score, shout = gate.candidate_gate_score, gate.action.shout
+    flips = f", {len(gate.wins)} won, {len(gate.losses)} lost"
+    if gate.trial is not None or gate.alpha is not None or (not gate.asked and score is None):
+        return f"{shout}: {gate.reason}"
+    if gate.action is Action.UNDECIDED:
+        return f"{shout}: {gate.reason or 'too few items could be measured'}{flips}"
+    if score is None or gate.early_stopped:
+        seen = f"decided after {gate.evaluated_n}" + (f" of {gate.selection_n} items" if gate.selection_n else " items")
+        return f"val score cannot pass {number(bar)} {shout} ({seen}{flips})"
+    if not gate.asked:
+        return f"{shout}: {gate.reason}"
+    sign = "" if bar is None else (">" if score > bar else "=" if score == bar else "<")
+    against = f" {sign} {number(bar)}" if sign else ""
+    return f"val score {number(score)}{against} {shout}{flips}"
+
+
+def _notice(e: Notice) -> list[str]:
+    return [f"note: {e.text}"]
+
+
+def _budget_warning(e: BudgetWarning) -> list[str]:
+    form: dict[str, Callable[[float], str]] = {"usd": usd, "hours": lambda h: duration(3600 * h)}
+    show = form.get(e.kind, lambda v: f"{v:,.0f}")
+    return [f"budget: {100 * e.share:.0f} % of {e.kind} used ({show(e.used)} of {show(e.limit)})"]
 
 
 def edit_patches(count: int) -> str:
     """`1 edit patch`, `6 edit patches`."""
     return f"{count} edit patch{'' if count == 1 else 'es'}"
-
-
-def _count(value: Any) -> int:
-    """Wins and losses come as counts or as lists of ids."""
-    return len(value) if isinstance(value, (list, tuple)) else int(value or 0)  # pyright: ignore[reportUnknownArgumentType]

@@ -8,7 +8,7 @@ from pathlib import Path
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
-from skillopt.cli.wording import percent, plural, scored
+from skillopt.cli.wording import percent, plural, score_words
 from skillopt.config import Resolved
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import load_initial, open_run_context, read_skill
@@ -37,9 +37,9 @@ def run_selftest(resolved: Resolved, path: Path | None) -> int:
 
 def show(screen: Screen, result: SelfTest, alpha: float) -> None:
     """The findings in sentences."""
-    screen.line(f"Two draws of one skill: {scored(result.first)} and {scored(result.second)}")
-    comparison = result.comparison or {}
-    wins, losses = comparison.get("wins", 0), comparison.get("losses", 0)
+    screen.line(f"Two draws of one skill: {score_words(result.first)} and {score_words(result.second)}")
+    comparison = result.comparison
+    wins, losses = (comparison.wins, comparison.losses) if comparison is not None else (0, 0)
     screen.line(
         f"Noise floor: {percent(result.noise)} of {plural(result.n, 'item')} answered differently "
         f"({wins} won, {losses} lost by luck alone)"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.table import Table
 
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import detects, duration, interval, number, percent, plural, scored, thousands, usd
+from skillopt.cli.wording import detects, duration, interval, number, percent, plural, score_words, thousands, usd
 from skillopt.forecast.plan import Plan
 from skillopt.forecast.workload import Range
-from skillopt.report.report import alarms, why_nothing
-
-Record = Mapping[str, Any]
+from skillopt.records.evaluation import EvalSummary
+from skillopt.records.reading import BEST_SKILL, Run
+from skillopt.records.schema import Clock, Ledger, SpentRow, Summary
+from skillopt.report.reasons import alarms, candidate_counts, nothing_measured, why_nothing
 
 
 def _table(*columns: str) -> Table:
@@ -69,96 +69,94 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         screen.line(f"warning: {text}")
 
 
-def show_result(screen: Screen, summary: Record, history: Sequence[Record], best_path: str) -> None:
-    """The sealed test, what was kept, and why nothing was when nothing was."""
+def show_result(screen: Screen, run: Run) -> None:
+    """The sealed test, what was kept, and why nothing was when nothing was. `run` has ended."""
+    summary = run.summary or Summary()
     screen.line()
+    if nothing_measured(summary):
+        screen.line("Nothing was measured: the run ended before its initial skill had a score", style="bold")
+        return
     table = _table("skill", "sealed test (hard)", "95 % interval")
-    for name, key in (("initial", "baseline_test"), ("best", "test")):
-        row: Record = summary.get(key) or {}
-        table.add_row(name, scored(row), interval(row.get("interval")))
+    for name, row in (("initial", summary.baseline_test), ("best", summary.test)):
+        table.add_row(name, score_words(row), interval(row.interval))
     screen.show(table)
-    paired: Record = summary.get("paired") or {}
-    if paired and summary.get("initial_skill_hash") != summary.get("best_skill_hash"):
+    paired = summary.paired
+    if paired is not None and not summary.unchanged:
         screen.line(
-            f"Paired on {paired['n']} items: {paired['wins']} won, {paired['losses']} lost, difference "
-            f"{paired['delta']:+.4f} {interval(paired['interval'])}"
+            f"Paired on {paired.n} items: {paired.wins} won, {paired.losses} lost, difference "
+            f"{paired.delta:+.4f} {interval(paired.interval)}"
         )
-    counts = [f"{summary.get(f'total_{name}', 0)} {word}" for name, word in _COUNTS]
-    screen.line(f"Candidates: {', '.join(counts)} in {plural(int(summary.get('total_steps') or 0), 'step')}")
+    screen.line(f"Candidates: {candidate_counts(run.steps)} in {plural(summary.total_steps, 'step')}")
     screen.line(
-        f"Selection score: {number(summary.get('baseline_selection_hard'))} → "
-        f"{number(summary.get('best_selection_hard'))} (best, step {summary.get('best_step')})"
+        f"Selection score: {number(summary.baseline_selection_hard)} → "
+        f"{number(summary.best_selection_hard)} (best, step {summary.best_step})"
     )
-    screen.line(str(summary.get("verdict") or ""), style="bold")
-    nothing = why_nothing(summary, history)
+    screen.line(summary.verdict, style="bold")
+    nothing = why_nothing(summary, run.steps)
     if nothing:
         screen.line(f"Why nothing was kept: {nothing}")
-    for text in alarms(summary, history):
+    for text in alarms(summary, run.steps):
         screen.line(f"warning: {text}")
-    screen.line(f"Best skill: {best_path}")
+    screen.line(f"Best skill: {run.root / BEST_SKILL}")
 
 
-_COUNTS = (("accepts", "accepted"), ("rejects", "rejected"), ("undecided", "undecided"), ("skips", "skipped"))
-
-
-def show_bill(screen: Screen, ledger: Sequence[Record], seconds: float | None, plan: Plan) -> None:
+def show_bill(screen: Screen, ledger: Ledger, clock: Clock, plan: Plan) -> None:
     """What was spent, by role, beside what the plan said."""
-    roles = sorted({(str(r["role"]), str(r["model"])) for r in ledger})
-    for role, model in roles:
-        rows = [r for r in ledger if (r["role"], r["model"]) == (role, model)]
+    calls = ledger.calls
+    for role, model in sorted({(row.role, row.model) for row in calls}):
+        rows = [row for row in calls if (row.role, row.model) == (role, model)]
         screen.line(f"{role.capitalize() or 'Calls'} ({model}): {_spent(rows)}")
-    calls = sum(int(r["calls"]) for r in ledger)
     screen.line(
-        f"Forecast and actual: calls {_span(plan.calls)} / {calls:,}, tokens {_span(plan.tokens)} / {_tokens(ledger)}, "
-        f"money {_money(plan.usd)} / {usd(_usd(ledger))}, time {_time(plan.seconds)} / {duration(seconds)}"
+        f"Forecast and actual: calls {_span(plan.calls)} / {sum(row.calls for row in calls):,}, "
+        f"tokens {_span(plan.tokens)} / {_tokens(calls)}, money {_money(plan.usd)} / {usd(_usd(calls))}, "
+        f"time {_time(plan.seconds)} / {duration(clock.total_wall_time_s)}"
     )
 
 
-def _usd(rows: Sequence[Record]) -> float | None:
-    return None if any(r["unknown_usd"] for r in rows) else sum(float(r["usd"]) for r in rows)
+def _usd(rows: Sequence[SpentRow]) -> float | None:
+    return None if any(row.unknown_usd for row in rows) else sum(row.usd for row in rows)
 
 
-def _tokens(rows: Sequence[Record]) -> str:
-    known = sum(int(r["prompt_tokens"]) + int(r["completion_tokens"]) for r in rows)
-    unknown = sum(int(r["unknown_usage"]) for r in rows)
+def _tokens(rows: Sequence[SpentRow]) -> str:
+    known = sum(row.prompt_tokens + row.completion_tokens for row in rows)
+    unknown = sum(row.unknown_usage for row in rows)
     if not unknown:
         return thousands(known)
     return f"{thousands(known)} and {plural(unknown, 'call')} of unknown usage" if known else "unknown"
 
 
-def _spent(rows: Sequence[Record]) -> str:
-    calls = sum(int(r["calls"]) for r in rows)
-    cached = sum(int(r["cached_tokens"]) for r in rows)
+def _spent(rows: Sequence[SpentRow]) -> str:
+    calls, cached = sum(row.calls for row in rows), sum(row.cached_tokens for row in rows)
     note = f" ({thousands(cached)} cached)" if cached else ""
     tokens = _tokens(rows)
     used = "usage unknown" if tokens == "unknown" else f"{tokens} tokens"
     return f"{plural(calls, 'call')}, {used}{note}, {usd(_usd(rows))}"
 
 
-def show_eval(screen: Screen, summary: Record) -> None:
+def show_eval(screen: Screen, summary: EvalSummary) -> None:
     """A row per split and per task type, each with its n and interval; never one mixed score."""
     table = _table("split", "task type", "hard", "95 % interval", "soft", "items", "coverage")
-    for name, row in summary["splits"].items():
+    for name, row in summary.splits.items():
         table.add_row(
             name,
             "all",
-            number(row["hard"]),
-            interval(row["interval"]),
-            number(row["soft"]),
-            f"{row['n']} of {row['total']}",
-            percent(row["coverage"]),
+            number(row.hard),
+            interval(row.interval),
+            number(row.soft),
+            f"{row.n} of {row.total}",
+            percent(row.coverage),
         )
-        for kind, part in row["by_task_type"].items():
+        for kind, part in row.by_task_type.items():
             if kind != "overall":
-                table.add_row("", kind, number(part["hard_acc"]), "", "", str(part["total"]), "")
+                table.add_row("", kind, number(part.hard_acc), "", "", str(part.total), "")
     screen.show(table)
 
 
-def show_eval_bill(screen: Screen, summary: Record, seconds: float) -> None:
+def show_eval_bill(screen: Screen, summary: EvalSummary, seconds: float) -> None:
     """What this evaluation's answers took, whatever else its directory holds."""
-    stages: list[Record] = list(summary["tokens"].values())
-    calls = sum(int(row["calls"]) for row in stages)
-    counts: list[int | None] = [row[name] for row in stages for name in ("prompt_tokens", "completion_tokens")]
+    stages = summary.tokens.values()
+    calls = sum(row.calls for row in stages)
+    counts = [count for row in stages for count in (row.prompt_tokens, row.completion_tokens)]
     known = [count for count in counts if count is not None]
     used = f"{thousands(sum(known))} tokens" if len(known) == len(counts) else "usage unknown"
-    screen.line(f"Cost: {plural(calls, 'call')}, {used}, {usd(summary['cost'])}, {duration(seconds)}")
+    screen.line(f"Cost: {plural(calls, 'call')}, {used}, {usd(summary.cost)}, {duration(seconds)}")

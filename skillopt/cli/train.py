@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -23,6 +21,7 @@ from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
 from skillopt.forecast.plan import Plan
 from skillopt.records.directory import LOGS
+from skillopt.records.reading import open_run
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def run_training(resolved: Resolved, asked: TrainArgs) -> int:
         ended = asyncio.run(
             training.run(out_root, observers, replay=asked.replay, allow_change=asked.allow_config_change)
         )
-    _conclude(screen, ended.result, out_root, training.plan, ended.faults)
+    _conclude(screen, out_root, training.plan, ended.faults)
     if ended.result.stopped:
         screen.line(f"stopped: {ended.result.stopped}")
     return exit_code(ended.result)
@@ -87,17 +86,10 @@ def _agreed(screen: Screen, forecast: Plan) -> bool:
     return typer.confirm(f"This may cost {cost}. Start?", default=False)
 
 
-def _conclude(screen: Screen, result: RunResult, out_root: Path, forecast: Plan, problems: Sequence[str]) -> None:
-    history: list[dict[str, Any]] = json.loads((out_root / "history.json").read_text(encoding="utf-8"))
-    show_result(screen, result.summary, history, str(result.best_skill_path))
+def _conclude(screen: Screen, out_root: Path, forecast: Plan, problems: Sequence[str]) -> None:
+    run = open_run(out_root)
+    show_result(screen, run)
     screen.line(f"Report: {out_root / 'report.md'}")
-    show_logs(screen, out_root, forecast)
+    show_bill(screen, run.ledger, run.clock, forecast)
     for text in problems:
         screen.line(f"note: {text}")
-
-
-def show_logs(screen: Screen, out_root: Path, forecast: Plan) -> None:
-    """The bill and the clock of a run directory, beside the plan."""
-    ledger: dict[str, Any] = json.loads((out_root / LOGS / "ledger.json").read_text(encoding="utf-8"))
-    timings: dict[str, Any] = json.loads((out_root / LOGS / "timings.json").read_text(encoding="utf-8"))
-    show_bill(screen, ledger["calls"], timings.get("total_wall_time_s"), forecast)

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 from skillopt.gate.power import DISCORDANT
 
-VERDICTS = {
-    "accept_new_best": "✓ ACCEPT (new best)",
-    "accept": "✓ ACCEPT",
-    "force_accept": "FORCE-ACCEPT (gate off)",
-    "reject": "✗ REJECT",
-    "undecided": "UNDECIDED",
-    "skip_no_patches": "SKIPPED: no usable edit was proposed",
-    "skip_no_rewrite": "SKIPPED: no usable rewrite",
-    "skip_no_edits": "SKIPPED: no usable edit was proposed",
-    "skip_first_epoch": "SKIPPED: there is no earlier epoch",
-    "inject_placeholder": "an empty region is put in",
-    "no_content": "NOTHING WRITTEN",
-    "write_meta_skill": "WRITTEN",
-    "keep_draft": "KEPT AS A DRAFT",
-    "drop_draft": "DRAFT GIVEN UP",
-    "skip_no_change": "SKIPPED: no edit could be applied",
-}
 
-
-ACCEPTANCE = {
-    "gated": "gated (guidance is kept only if it passes the gate)",
-    "force-accept": "force-accept (guidance is kept whatever it scores, and measured at once)",
-}
-"""How the slow update's guidance becomes current, as the start of a run says it."""
-
-EPOCH_ENDS = {
-    "draft_review": "Draft review",
-    "slow_update": "Slow update",
-    "meta_skill": "Meta skill",
-    "meta_reflect": "Meta reflect",
-}
-"""What happens between two epochs."""
-
-
-def number(value: Any, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """A score; None is `not measured`."""
-    return "not measured" if value is None else f"{float(value):.{digits}f}"
+    return "not measured" if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float) -> str:
@@ -82,20 +49,23 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def scored(row: Mapping[str, Any] | None) -> str:
-    """`0.6200 on 38 of 40`, from a `{hard, n, total}` mapping."""
-    if not row or row.get("hard") is None:
+class Measured(Protocol):
+    """A score with what it rests on."""
+
+    @property
+    def hard(self) -> float | None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
+
+def score_words(score: Measured | None) -> str:
+    """`0.6200 on 38 of 40`."""
+    if score is None or score.hard is None:
         return "not measured"
-    text = number(row["hard"])
-    n = row.get("n", row.get("scored"))
-    if n is None:
-        return text
-    return f"{text} on {n}" + (f" of {row['total']}" if row.get("total") not in (None, n) else "")
-
-
-def verdict(action: str) -> str:
-    """An action of the step record in capitals."""
-    return VERDICTS.get(action, action.upper().replace("_", " "))
+    text = f"{number(score.hard)} on {score.n}"
+    return text if score.total in (0, score.n) else f"{text} of {score.total}"
 
 
 def plural(count: int, word: str) -> str:

@@ -11,19 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from skillopt.core.redact_labels import CERTAIN, LIKELY, cookie_spans
+
 MARK = "[redacted]"
 _MIN_SECRET = 6
 _MIN_ENVIRONMENT = 12
 """Shorter values of the environment are switches and words, not keys."""
-
-# A value after a label: long and mixed enough not to be a word of prose. Looks ahead are bounded, so that no text,
-# however made, takes more than linear time.
-_VALUE = r"(?=[^\s\"',;&]{0,400}\d)[A-Za-z0-9_\-.~+/=%]{12,}"
-_KEY_VALUE = r"(?=[^\s\"',;&]{0,400}\d)(?=[^\s\"',;&]{0,400}[A-Za-z])[A-Za-z0-9_\-.~+/=%]{16,}"
-_LABEL = (
-    r"(?:api[_-]?key|(?:access|refresh|auth|id|session)[_-]?token|secret"
-    r"|(?:access|subscription|account|private)[_-]?key|password|passwd|pwd)"
-)
 
 _W, _B = r"[A-Za-z0-9_-]", r"[A-Za-z0-9]"
 _DIGIT = rf"(?={_W}{{0,400}}\d)"
@@ -103,26 +96,6 @@ _WHOLE: tuple[tuple[str, re.Pattern[str]], ...] = (
     *((held, re.compile(_START + shape)) for held, shape in _SHAPES),
 )
 
-# Each keeps its first group (the label) and drops the value behind it. Quotes may be escaped: JSON inside JSON.
-_CERTAIN = (
-    re.compile(r"(https://hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{16,}"),
-    re.compile(
-        r"(?i)(authorization\\*[\"']?\s*[:=]\s*\\*[\"']?(?:bearer|basic|token)\s+)(?!\[redacted\])[^\s\"',;]{8,}"
-    ),
-    re.compile(r"(?i)((?:bearer|basic)\s+)(?=[^\s\"',;]{0,400}\d)(?=[^\s\"',;]{0,400}[a-z])[A-Za-z0-9_\-.~+/=]{16,}"),
-    re.compile(rf"(?i)({_LABEL}\\*[\"']?\s*[=:]\s*\\*[\"']?){_KEY_VALUE}"),
-    re.compile(r"(?i)(key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"),
-    re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)(?=[^&\s\"']{0,400}\d)[^&\s\"']{16,}"),
-)
-_LIKELY = (
-    re.compile(r"(?i)(\bbearer\s+)(?=[^\s\"',;]{0,400}(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{8,}"),
-    re.compile(r"(?i)(\bbasic\s+)(?=[^\s\"',;]{0,400}[\d=])[A-Za-z0-9_\-.~+/=]{8,}"),  # prose: "basic error-handling."
-    re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+)[^\s\"',;]+"),
-    re.compile(rf"(?i)([\"']{_LABEL}[\"']\s*:\s*[\"'])(?:\\.|[^\"'\\])+(?=[\"'])"),
-    re.compile(rf"(?i)({_LABEL}\s*[=:]\s*[\"']?){_VALUE}"),
-    re.compile(r"(?i)(\b(?:x-)?api-key[\"']?\s*[:=]\s*[\"']?)[A-Za-z0-9_\-.]{8,}"),
-    re.compile(r"(?i)([?&](?:key|sig|token|api[_-]?key|access_token)=)[^&\s\"']{8,}"),
-)
 _URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
 _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|password|passwd|passphrase|credentials?|_pat|_pwd|_auth|dsn)s?$")
 
@@ -130,7 +103,7 @@ _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|password|passwd|passphrase|c
 def redact(text: str, secrets: Collection[str] = ()) -> str:
     """`text` with every given secret (six characters or more) and every key-shaped value replaced by `[redacted]`."""
     text = redact_reply(text, secrets)
-    for pattern in _LIKELY:
+    for pattern in LIKELY:
         text = pattern.sub(rf"\g<1>{MARK}", text)
     return text
 
@@ -142,15 +115,18 @@ def redact_reply(text: str, secrets: Collection[str] = ()) -> str:
     for held, pattern in _WHOLE:
         if held in text:
             text = pattern.sub(MARK, text)
-    for pattern in _CERTAIN:
+    for pattern in CERTAIN:
         text = pattern.sub(rf"\g<1>{MARK}", text)
+    for start, end in reversed(list(cookie_spans(text))):
+        text = text[:start] + MARK + text[end:]
     return _URL.sub(rf"\g<1>{MARK}@", text)
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
     """Where key-shaped values stand (half-open, without their labels), in order, overlapping ones joined."""
     found = [match.span() for held, pattern in _WHOLE if held in text for match in pattern.finditer(text)]
-    found += [(match.end(1), match.end()) for pattern in (*_CERTAIN, *_LIKELY) for match in pattern.finditer(text)]
+    found += [(match.end(1), match.end()) for pattern in (*CERTAIN, *LIKELY) for match in pattern.finditer(text)]
+    found += cookie_spans(text)
     found += [(match.end(1), match.end() - 1) for match in _URL.finditer(text)]
     spans: list[tuple[int, int]] = []
     for start, end in sorted(found):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from skillopt.core.errors import DataError
 from skillopt.core.item import SPLIT_ALIASES, SPLITS
+from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.summary import split_summary, task_table
+from skillopt.engine.run.stages import staged
+from skillopt.engine.summary import score_summary, type_scores
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
+from skillopt.records.evaluation import EvalSummary, SplitScore
+from skillopt.records.events import EvalEnd
+from skillopt.records.schema import token_counts
+from skillopt.records.vocabulary import Stage
 from skillopt.store.atomic import write_json
 
 
@@ -33,7 +38,7 @@ def split_names(asked: str) -> tuple[str, ...]:
 class Evaluated:
     """`eval_summary.json`, and what it was made from: the rollouts by split, repeats included."""
 
-    summary: dict[str, Any]
+    summary: EvalSummary
     rollouts: dict[str, list[Rollout]]
 
 
@@ -47,37 +52,51 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> 
     results: dict[str, list[Rollout]] = {}
     for name in splits:
         items = context.splits.named(name)
-        context.emit("stage.start", stage="eval", step=None, split=name, total=len(items) * repeats)
-        with context.timings.measure(None, f"eval_{name}"):
-            results[name] = await measure(context, skill, items, stage="eval", repeats=repeats)
-        count_rollouts(tally, "eval", results[name])
-    per_split = {
-        name: {**split_summary(rollouts), "n_items": len(context.splits.named(name)), "repeats": repeats,
-               "by_task_type": task_table(rollouts)}
-        for name, rollouts in results.items()
-    }  # fmt: skip
-    summary: dict[str, Any] = {
-        "skill": skill.hash,
-        "skill_chars": len(skill.text),
-        "env": context.env.name,
-        "model": context.target.model,
-        "split": splits[0] if len(splits) == 1 else "all",
-        "splits": per_split,
-        "tokens": tally.stages,
-        "cost": cost_of(context, tally.stages),
-    }
-    if len(splits) == 1:
-        summary |= {k: per_split[splits[0]][k] for k in ("n_items", "hard", "soft", "n", "coverage", "interval")}
+        with staged(context, Stage.EVAL, total=len(items) * repeats, label=name, clock=f"eval_{name}") as told:
+            results[name] = await measure(context, skill, items, stage=Stage.EVAL, repeats=repeats)
+            told.measured(compute_score(r.outcome for r in results[name]))
+        count_rollouts(tally, Stage.EVAL, results[name])
+    summary = _summary(context, skill, results, tally)
     await asyncio.to_thread(_write, context, skill, results, summary)
-    context.emit("eval.end", summary=summary)
+    context.emit(EvalEnd(summary=summary.to_json()))
     return Evaluated(summary, results)
 
 
-def _write(context: RunContext, skill: Skill, results: dict[str, list[Rollout]], summary: dict[str, Any]) -> None:
+def _summary(context: RunContext, skill: Skill, results: Mapping[str, list[Rollout]], tally: Tally) -> EvalSummary:
+    scores = {name: _split_score(context, name, rollouts) for name, rollouts in results.items()}
+    whole = EvalSummary(
+        skill=skill.hash,
+        skill_chars=len(skill.text),
+        env=context.env.name,
+        model=context.target.model,
+        split="all",
+        splits=scores,
+        tokens=token_counts(tally.stages),
+        cost=cost_of(context, tally.stages),
+    )
+    if len(scores) != 1:
+        return whole
+    ((name, one),) = scores.items()
+    return replace(
+        whole, split=name, n_items=one.n_items, hard=one.hard, soft=one.soft, n=one.n, coverage=one.coverage,
+        interval=one.interval,
+    )  # fmt: skip
+
+
+def _split_score(context: RunContext, name: str, rollouts: Sequence[Rollout]) -> SplitScore:
+    found = score_summary(rollouts)
+    return SplitScore(
+        hard=found.hard, soft=found.soft, n=found.n, total=found.total, coverage=found.coverage,
+        interval=found.interval, reason=found.reason, n_items=len(context.splits.named(name)),
+        repeats=context.config.evaluation.repeats, by_task_type=type_scores(rollouts),
+    )  # fmt: skip
+
+
+def _write(context: RunContext, skill: Skill, results: Mapping[str, list[Rollout]], summary: EvalSummary) -> None:
     root = context.run_dir.root
     for name, rollouts in results.items():
         first = [r for r in rollouts if r.repeat == 0]
         write_rollout_dir(root / name if len(results) > 1 else root, first)
     context.run_dir.write("skill.md", skill.text)
-    write_json(root / "eval_summary.json", summary)
+    write_json(root / "eval_summary.json", summary.to_json())
     write_logs(context)

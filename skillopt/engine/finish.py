@@ -26,7 +26,8 @@ from skillopt.engine.state import TrainState
 from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
-from skillopt.report.epochs import epoch_ends
+from skillopt.records.codec import encode
+from skillopt.records.schema import EpochEnd, EpochRecord, StepRecord, Summary
 from skillopt.report.report import render_report
 from skillopt.store.atomic import write_json
 
@@ -219,7 +220,7 @@ def build_summary(
         "planned_steps": total_steps,
         **_verdict_counts(state.history),
         "epoch_stats": _epochs(state.history, state.memory.results),
-        "epoch_ends": epoch_ends(state.memory.results),
+        "epoch_ends": encode([EpochEnd.of(EpochRecord.from_json(r)) for r in state.memory.results]),
         **_flat_scores(scores),
         "baseline_test": scores["test_eval_baseline"],
         "test": scores["test_eval"],
@@ -309,6 +310,7 @@ def _write(context: RunContext, state: TrainState, summary: dict[str, Any]) -> N
     run_dir.write("history.json", list(state.history))  # a run that took no step has one too
     run_dir.write("runtime_state.json", state.view())
     run_dir.write("summary.json", summary)
-    report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
+    steps = [StepRecord.from_json(record) for record in state.history]
+    report = render_report(Summary.from_json(summary), steps, context.initial.text, state.best.skill.text)
     run_dir.write("report.md", report)
     write_logs(context)

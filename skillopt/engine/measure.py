@@ -7,7 +7,8 @@ measured is tried once more before the verdict; what is still missing then is mi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from skillopt.core.aio import gather_all
 from skillopt.core.item import Item
@@ -18,6 +19,8 @@ from skillopt.engine.run.context import RunContext
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
 from skillopt.gate.stream import Decision, drive
+from skillopt.records.events import StageProgress
+from skillopt.records.vocabulary import Stage
 
 GATE_CERTAIN, GATE_SPECULATIVE, PREFETCH = 0, 5, 10
 """Priorities at the endpoint: what a decision needs, what it may need, what a later step may need."""
@@ -40,8 +43,8 @@ async def measure(
 ) -> list[Rollout]:
     """Roll out a skill on items, in file order (item-major): `repeats` draws each, numbered from `first`."""
 
-    def progress(name: str, /, **data: Any) -> None:
-        context.emit(name, **{**data, "step": step})
+    def progress(event: StageProgress) -> None:
+        context.emit(replace(event, step=step))
 
     rounds = await gather_all(
         [
@@ -50,8 +53,8 @@ async def measure(
                 items,
                 skill,
                 context.target,
-                stage=stage,
-                emit=progress,
+                stage=Stage(stage),
+                progress=progress,
                 repeat=k,
                 priority=priority,
                 width=context.config.env.workers,
@@ -76,7 +79,7 @@ async def stream_decision(
     *,
     stage: str,
     step: int | None,
-    shown_as: str = "evaluate",
+    shown_as: str = Stage.GATE,
 ) -> tuple[list[Rollout], D]:
     """Ask the candidate place by place until the decision is settled; what could not be measured is tried once more.
 
@@ -90,7 +93,7 @@ async def stream_decision(
         rollout = await run_one(
             context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring)
         )
-        context.emit("stage.progress", stage=shown_as, step=step, done=position + 1, total=len(places))
+        context.emit(StageProgress(stage=Stage(shown_as), step=step, done=position + 1, total=len(places)))
         return rollout
 
     decision = fresh()

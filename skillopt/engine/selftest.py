@@ -8,17 +8,21 @@ through the real gates: it must come out as no difference.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.summary import paired, split_summary
+from skillopt.engine.run.stages import staged
+from skillopt.engine.summary import paired_summary, score_summary
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain
 from skillopt.gate.strict import StrictGate, Unit, failures_first
+from skillopt.records.codec import encode_record
+from skillopt.records.schema import PairedSummary, ScoreSummary
+from skillopt.records.vocabulary import Stage
 
 TARGETS = (0.02, 0.05, 0.10)
 CEILING, FLOOR = 0.95, 0.02
@@ -37,9 +41,9 @@ class SelfTest:
     """The findings. Shares are 0 to 1; `noise` is the share of items that the two draws answer differently."""
 
     n: int
-    first: dict[str, Any]
-    second: dict[str, Any]
-    comparison: dict[str, Any] | None
+    first: ScoreSummary
+    second: ScoreSummary
+    comparison: PairedSummary | None
     noise: float
     lucky: float
     smallest_gain: float | None
@@ -48,9 +52,9 @@ class SelfTest:
     verdicts: Verdicts
     warnings: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """`selftest.json`."""
-        return asdict(self)
+        return encode_record(self)
 
 
 async def selftest(context: RunContext, skill: Skill) -> SelfTest:
@@ -59,8 +63,8 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     The first draw is the one a training run in the same directory starts from: it is not asked again.
     """
     items = context.selection
-    context.emit("stage.start", stage="selftest", step=None, total=2 * len(items))
-    rollouts = await measure(context, skill, items, stage="selftest", repeats=2)
+    with staged(context, Stage.SELFTEST, total=2 * len(items)):
+        rollouts = await measure(context, skill, items, stage=Stage.SELFTEST, repeats=2)
     first, second = rollouts[::2], rollouts[1::2]
     alpha = context.config.evaluation.gate_alpha
     pairs = zip(first, second, strict=True)
@@ -69,9 +73,9 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     noise = sum(a != b for a, b in both) / len(both) if both else 0.0
     result = SelfTest(
         n=len(both),
-        first=split_summary(first),
-        second=split_summary(second),
-        comparison=paired(first, second),
+        first=score_summary(first),
+        second=score_summary(second),
+        comparison=paired_summary(first, second),
         noise=noise,
         lucky=lucky(len(both), noise) if both else 0.0,
         smallest_gain=smallest_gain(len(both), noise, alpha=alpha) if both else None,

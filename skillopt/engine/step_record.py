@@ -19,6 +19,7 @@ from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_result import Built, StepResult
+from skillopt.engine.vetoes import veto_fields, veto_rows
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.modes import update_mode
@@ -68,7 +69,8 @@ def _patch_fields(found: StepResult) -> dict[str, Any]:
         "n_edits_merged": len(found.selected.merged.items),
         "n_edits_ranked": len(ranked),
         "support_counts": [e.support_count for e in ranked],
-        "n_edits_leaked": len(found.built.vetoed),
+        "n_edits_vetoed": len(found.built.vetoed),
+        **veto_fields(found.built.vetoed),
         "n_proposals": len(found.built.runners) or (1 if found.built.proposal else 0),
     }
 
@@ -192,7 +194,7 @@ def write_step(run_dir: RunDir, found: StepResult, record: Mapping[str, Any], di
     if found.judged.credit is not None:
         run_dir.write(f"{base}/credit.json", found.judged.credit.to_json())
     if found.built.vetoed:
-        run_dir.write(f"{base}/leakage.json", [leak.to_json() for leak in found.built.vetoed])
+        run_dir.write(f"{base}/vetoed.json", veto_rows(found.built.vetoed))
     if found.built.proposal is not None:
         run_dir.write(f"{base}/candidate_skill.md", found.built.proposal.skill.text)
     _write_update(run_dir, base, found)

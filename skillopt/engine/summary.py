@@ -15,38 +15,39 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
 from skillopt.gate.repeats import by_item
+from skillopt.records.codec import encode_record
+from skillopt.records.schema import Attrition, Difference, PairedSummary, ScoreSummary, TypeScore
 
 MAX_ATTRITION_GAP = 0.05
 
 
-def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict[str, Any]:
+def score_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> ScoreSummary:
     """Hard and soft means with n, total, coverage and the 95 % interval of the hard mean; nulls with a reason."""
     score = compute_score(r.outcome for r in rollouts) if rollouts else None
     if score is None:
-        return {"hard": None, "soft": None, "n": 0, "total": len(rollouts or ()), "coverage": 0.0, "interval": None,
-                "reason": why_not or "nothing could be measured"}  # fmt: skip
+        return ScoreSummary(total=len(rollouts or ()), reason=why_not or "nothing could be measured")
     values = by_item([(r.item.id, r.scored.hard) for r in rollouts or () if r.scored is not None])
-    return {
-        "hard": score.hard,
-        "soft": score.soft,
-        "n": score.n,
-        "total": score.total,
-        "coverage": round(score.coverage, 6),
-        "interval": [round(x, 6) for x in score_interval(values)] if len(values) > 1 else None,
-    }
+    return ScoreSummary(
+        hard=score.hard,
+        soft=score.soft,
+        n=score.n,
+        total=score.total,
+        coverage=round(score.coverage, 6),
+        interval=_rounded(score_interval(values)) if len(values) > 1 else None,
+    )
 
 
-def task_table(rollouts: Sequence[Rollout]) -> dict[str, Any]:
-    """`{task_type | overall: {total, hard_acc}}`, over measured outcomes."""
-    table: dict[str, Any] = {}
+def type_scores(rollouts: Sequence[Rollout]) -> dict[str, TypeScore]:
+    """By task type and `overall`, over measured outcomes."""
+    table: dict[str, TypeScore] = {}
     kinds = sorted({r.item.task_type for r in rollouts if r.item.task_type})
     for name, part in [("overall", rollouts), *((k, [r for r in rollouts if r.item.task_type == k]) for k in kinds)]:
         score = compute_score(r.outcome for r in part) if part else None
-        table[name] = {"total": score.n if score else 0, "hard_acc": score.hard if score else None}
+        table[name] = TypeScore(total=score.n, hard_acc=score.hard) if score else TypeScore()
     return table
 
 
-def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> dict[str, Any] | None:
+def paired_summary(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> PairedSummary | None:
     """The comparison of two skills on the same items: mean difference of hard, interval, exact two-sided sign test.
 
     With the ids of the items won and lost, what each side lost to faults, and the same for each task type."""
@@ -63,28 +64,39 @@ def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) ->
         return None
     kinds = sorted({kind for _, kind, _ in found if kind})
     by_type = {kind: [d for _, k, d in found if k == kind] for kind in kinds}
-    gap = abs(sum(a is None for a, _ in pairs) - sum(b is None for _, b in pairs)) / len(pairs)
-    return {
-        **_difference([d for _, _, d in found]),
-        "won": [name for name, _, d in found if d > 0],
-        "lost": [name for name, _, d in found if d < 0],
-        "by_type": {kind: _difference(values) for kind, values in by_type.items() if len(values) > 1},
-        "attrition": {"initial": sum(a is None for a, _ in pairs), "best": sum(b is None for _, b in pairs)},
-        "attrition_gap": round(gap, 6),
-        "void": gap > MAX_ATTRITION_GAP,
-    }
+    attrition = Attrition(initial=sum(a is None for a, _ in pairs), best=sum(b is None for _, b in pairs))
+    gap = abs(attrition.initial - attrition.best) / len(pairs)
+    whole = _difference([d for _, _, d in found])
+    return PairedSummary(
+        n=whole.n,
+        wins=whole.wins,
+        losses=whole.losses,
+        delta=whole.delta,
+        interval=whole.interval,
+        p=whole.p,
+        won=tuple(name for name, _, d in found if d > 0),
+        lost=tuple(name for name, _, d in found if d < 0),
+        by_type={kind: _difference(values) for kind, values in by_type.items() if len(values) > 1},
+        attrition=attrition,
+        attrition_gap=round(gap, 6),
+        void=gap > MAX_ATTRITION_GAP,
+    )
 
 
-def _difference(differences: Sequence[float]) -> dict[str, Any]:
+def _difference(differences: Sequence[float]) -> Difference:
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    return {
-        "n": len(differences),
-        "wins": wins,
-        "losses": losses,
-        "delta": math.fsum(differences) / len(differences),
-        "interval": [round(x, 6) for x in mean_interval(differences)],
-        "p": sign_test(wins, losses),
-    }
+    return Difference(
+        n=len(differences),
+        wins=wins,
+        losses=losses,
+        delta=math.fsum(differences) / len(differences),
+        interval=_rounded(mean_interval(differences)),
+        p=sign_test(wins, losses),
+    )
+
+
+def _rounded(bounds: tuple[float, float]) -> tuple[float, float]:
+    return round(bounds[0], 6), round(bounds[1], 6)
 
 
 def per_point(comparison: Mapping[str, Any] | None, tokens: int | None, usd: float | None) -> dict[str, Any] | None:
@@ -128,3 +140,22 @@ def _why_nothing(state: TrainState) -> str:
         return "The selection split is at its ceiling: no candidate can score higher."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))
     return f"Most frequent reason in {len(reasons)} steps: {most}."
+
+
+# What `finish` still writes as plain objects.
+
+
+def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict[str, Any]:
+    """`score_summary` as JSON."""
+    return encode_record(score_summary(rollouts, why_not))
+
+
+def task_table(rollouts: Sequence[Rollout]) -> dict[str, Any]:
+    """`type_scores` as JSON."""
+    return {name: encode_record(row) for name, row in type_scores(rollouts).items()}
+
+
+def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> dict[str, Any] | None:
+    """`paired_summary` as JSON."""
+    found = paired_summary(before, after)
+    return encode_record(found) if found is not None else None

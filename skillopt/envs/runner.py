@@ -9,11 +9,10 @@ rest and is raised at the next delivery. Leaving the `async with` block, or `acl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from skillopt.core.errors import ConfigError
-from skillopt.core.events import Emit
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
@@ -22,6 +21,8 @@ from skillopt.envs.base import Env
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.scoring import UNAIDED, Scoring
 from skillopt.model.types import ChatModel
+from skillopt.records.events import StageProgress
+from skillopt.records.vocabulary import Stage
 
 
 async def run_batch(
@@ -30,8 +31,8 @@ async def run_batch(
     skill: Skill,
     target: ChatModel,
     *,
-    stage: str,
-    emit: Emit,
+    stage: Stage,
+    progress: Callable[[StageProgress], None],
     width: int,
     repeat: int = 0,
     priority: int = 0,
@@ -44,7 +45,7 @@ async def run_batch(
         skill,
         target,
         stage=stage,
-        emit=emit,
+        progress=progress,
         width=width,
         repeat=repeat,
         priority=priority,
@@ -59,8 +60,8 @@ def start_batch(
     skill: Skill,
     target: ChatModel,
     *,
-    stage: str,
-    emit: Emit,
+    stage: Stage,
+    progress: Callable[[StageProgress], None],
     width: int,
     repeat: int = 0,
     priority: int = 0,
@@ -73,7 +74,7 @@ def start_batch(
         raise ConfigError(f"the width of a batch must be at least 1, got {width}", hint="set env.workers")
     call = Call(stage=stage, repeat=repeat, priority=priority, scoring=scoring)
     window = len(items) if lookahead is None else max(lookahead, width)
-    return Batch(env, items, skill, target, call, emit=emit, width=width, window=window)
+    return Batch(env, items, skill, target, call, progress=progress, width=width, window=window)
 
 
 class Batch:
@@ -90,12 +91,12 @@ class Batch:
         target: ChatModel,
         call: Call,
         *,
-        emit: Emit,
+        progress: Callable[[StageProgress], None],
         width: int,
         window: int,
     ) -> None:
         self._env, self._items, self._skill, self._target, self._call = env, items, skill, target, call
-        self._emit, self._width, self._window = emit, width, window
+        self._progress, self._width, self._window = progress, width, window
         self._running: dict[asyncio.Task[Rollout], tuple[int, bool]] = {}
         self._done: dict[int, Rollout] = {}
         self._deferred: dict[int, Rollout] = {}
@@ -195,13 +196,14 @@ class Batch:
         else:
             self._hard += scored.hard
         measured = self._finished - self._missing
-        self._emit(
-            "stage.progress",
-            stage=self._call.stage,
-            done=self._finished,
-            total=len(self._items),
-            missing=self._missing,
-            hard=self._hard / measured if measured else None,
+        self._progress(
+            StageProgress(
+                stage=Stage(self._call.stage),
+                done=self._finished,
+                total=len(self._items),
+                missing=self._missing,
+                hard=self._hard / measured if measured else None,
+            )
         )
 
     def _fail(self, error: BaseException) -> None:

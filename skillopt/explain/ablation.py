@@ -21,10 +21,15 @@ from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.summary import split_summary
+from skillopt.engine.run.stages import staged
+from skillopt.engine.summary import score_summary
 from skillopt.explain.edit_worth import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced
 from skillopt.optimizer.context import Tally
+from skillopt.records.codec import encode_record
+from skillopt.records.events import Notice
+from skillopt.records.schema import ScoreSummary
+from skillopt.records.vocabulary import Stage
 
 FOLDER = "ablation"
 PRUNED = "pruned_skill.md"
@@ -50,7 +55,7 @@ class Ablation:
     skill: Skill
     wish: Wish
     rows: list[tuple[Part, Effect | None]]
-    full: dict[str, Any] = field(default_factory=dict[str, Any])
+    full: ScoreSummary | None = None
     pruned: dict[str, Any] | None = None
     stop: StopRun | None = None
     tally: Tally = field(default_factory=Tally)
@@ -62,7 +67,7 @@ class Ablation:
             "split": self.wish.split,
             "threshold": self.wish.threshold,
             "margin": self.wish.margin,
-            "full": self.full,
+            "full": encode_record(self.full) if self.full is not None else {},
             "edits": [self._row(part, effect) for part, effect in self.rows],
             "pruned": self.pruned,
             "stopped": str(self.stop) if self.stop else None,
@@ -97,15 +102,15 @@ async def ablate(context: RunContext, traced: Traced, wish: Wish) -> Ablation:
     await asyncio.to_thread(_clear, context, result)
     try:
         full = await _measured(context, result, skill, 1 + len(found), 0)
-        result.full = split_summary(full)
+        result.full = score_summary(full)
         await _write(context, result)
-        context.emit("notice", text=f"full skill measured; {len(found)} texts to go")
+        context.emit(Notice(text=f"full skill measured; {len(found)} texts to go"))
         for n, part in enumerate(found):
             ablated = await _measured(context, result, part.without, 1 + len(found), n + 1)
             effect = compare(full, ablated, context.metric.value)
             result.rows[n] = (part, effect)
             await _write(context, result)
-            context.emit("notice", text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}")
+            context.emit(Notice(text=f"{n + 1} of {len(found)}: without {part.cause.label}: {effect.verdict}"))
         if wish.prune:
             result.pruned = await _prune(context, traced, result)
     except StopRun as error:
@@ -119,9 +124,8 @@ async def _measured(
     context: RunContext, result: Ablation, skill: Skill, of: int, n: int, *, first: int = 0
 ) -> list[Rollout]:
     items, repeats = split_items(context, result.wish.split), context.config.evaluation.repeats
-    context.emit("stage.start", stage="eval", step=None, split=f"{result.wish.split}, text {n + 1} of {of}",
-                 total=len(items) * repeats)  # fmt: skip
-    with context.timings.measure(None, FOLDER):
+    label = f"{result.wish.split}, text {n + 1} of {of}"
+    with staged(context, Stage.EVAL, total=len(items) * repeats, label=label, clock=FOLDER):
         rollouts = await measure(context, skill, items, stage="eval", repeats=repeats, first=first)
     count_rollouts(result.tally, "eval", rollouts)
     return rollouts
@@ -157,8 +161,8 @@ async def _prune(context: RunContext, traced: Traced, result: Ablation) -> dict[
         "saved": Part(traced.causes[names[0]], (), text).saved(result.skill),
         "difference": effect.to_json(),
         "p_worse": p,
-        "full": split_summary(full),
-        "pruned": split_summary(pruned),
+        "full": encode_record(score_summary(full)),
+        "pruned": encode_record(score_summary(pruned)),
     }
 
 

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from skillopt.core.shorten import shorten_tail
+
 Kind = Literal[
     "auth", "model", "client", "quota", "request", "start",
     "context", "rate", "overload", "network", "server", "aborted", "turns", "silent", "crash",
@@ -65,9 +67,8 @@ class Failure:
 
 
 def tail(text: str, limit: int = _TAIL) -> str:
-    """The last part of a text, on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else "… " + flat[-limit:]
+    """The last part of a text, on one line, without secrets."""
+    return shorten_tail(text, limit)
 
 
 def classified(message: str, *, status: int | None = None) -> Failure:

@@ -24,7 +24,7 @@ from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
-from skillopt.model.usage import combined, usage_from_json
+from skillopt.model.usage import believable, combined, usage_from_json
 from skillopt.store.journal import Recorded
 
 KEY_VERSION = 1
@@ -243,10 +243,17 @@ class _Call:
             if isinstance(error, ModelError):
                 client.cleaned(error)
             raise
+        said = bool(reply.text.strip() or reply.tool_calls)
+        reply = replace(reply, usage=believable(reply.usage, answered=said))
         usd = client.price.usd(reply.usage) if client.price is not None else None
         client.meter.settle(ticket, usage=reply.usage, usd=usd)
         self._usages.append(reply.usage)
         self._usd.append(usd)
+        if reply.finish == "unknown":
+            client.watch(request, reply)
+            raise TransientModelError(
+                f"{client.backend.endpoint}: the reply ended with the unknown reason {reply.ended_with!r}"
+            )
         return reply
 
     def _judge(self, reply: ChatReply) -> None:

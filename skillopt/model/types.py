@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from skillopt.core.json_types import JsonObject, JsonValue
 
 Role = Literal["target", "optimizer", "judge"]
-Finish = Literal["stop", "length", "refusal", "tool_calls"]
+Finish = Literal["stop", "length", "refusal", "tool_calls", "unknown"]
 
 BackendSettings: TypeAlias = Mapping[str, Any]
 """One role's settings as its backend is given them: values of the configuration, and objects that the run shares (the
@@ -128,7 +128,8 @@ class Usage:
 
 @dataclass(frozen=True)
 class ChatReply:
-    """One answer of a healthy call. An empty `text` with finish `stop` is a real answer; `length` is never adopted."""
+    """One answer of a healthy call. An empty `text` with finish `stop` is a real answer; `length` is never adopted, and
+    `unknown` never handed on: the client asks again, then the call is lost."""
 
     text: str
     finish: Finish = "stop"
@@ -137,6 +138,8 @@ class ChatReply:
     """The model name that the provider reported."""
     tool_calls: tuple[ToolCall, ...] = ()
     """What the model wants called, in its order; finish is then `tool_calls`."""
+    ended_with: str = ""
+    """The provider's own word for how it ended, where finish is `unknown`."""
 
     def message(self) -> Message:
         """The reply as the next message of a conversation."""

@@ -7,7 +7,7 @@ the number of calls that said nothing, so that a table can print `12 calls, usag
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillopt.model.types import Usage
 
@@ -46,6 +46,16 @@ def usage_from_json(raw: Mapping[str, int | None]) -> Usage:
         reasoning_tokens=raw.get("reasoning_tokens"),
         written_tokens=raw.get("written_tokens"),
     )
+
+
+def believable(usage: Usage, *, answered: bool) -> Usage:
+    """Usage without figures that cannot be: a prompt takes tokens, and so does an answer that says something. A server
+    that reports 0 for them does not count; its figures are unknown, as are those it derives from them."""
+    if usage.prompt_tokens == 0:
+        return Usage()
+    if answered and usage.completion_tokens == 0:
+        return replace(usage, completion_tokens=None, reasoning_tokens=None)
+    return usage
 
 
 @dataclass(frozen=True)

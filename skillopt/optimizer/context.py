@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from skillopt.core.events import Emit, silent
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.modes import UpdateMode, update_mode
 from skillopt.optimizer.prompting import PromptBook
+from skillopt.records.events import Emit, silent
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from skillopt.optimizer.appendix import read_aware, with_notes
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.schemas.edits import COMPACT_REPLY, AnalystReply, read_compact
 from skillopt.optimizer.trajectory import Task, contrast, estimated_tokens, render_group
+from skillopt.records.events import ReflectGroup
 
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ async def reflect(
             except ModelError as error:
                 ctx.tally.dropped += 1
                 reply, lost = None, f"call failed: {error}"
-            ctx.emit("reflect.group", kind=kind, number=number, size=len(group), dropped=lost)
+            ctx.emit(ReflectGroup(kind=kind, number=number, size=len(group), dropped=lost))
             return Group(kind, number, ids, reply, lost)
 
     done = await gather_all([one(*job) for job in jobs])

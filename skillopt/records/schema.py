@@ -15,6 +15,7 @@ from skillopt.records.step import (
     StepRecord,
     TokenCount,
     Tokens,
+    token_counts,
 )
 from skillopt.records.summary import (
     Attrition,
@@ -36,5 +37,5 @@ __all__ = [
     "CostSummary", "CreditRecord", "DeepRecord", "DensityRecord", "Difference", "EpochEnd", "EpochRecord",
     "EpochStats", "GateRecord", "Ledger", "LrDecisionRecord", "NotesRecord", "PairedSummary", "PointCost", "RoleCost",
     "RolloutRow", "RunState", "ScoreSummary", "SpentRow", "StepRecord", "Summary", "TokenCount", "TokenTotal",
-    "Tokens", "TrialRecord", "TypeScore", "VetoRecord",
+    "Tokens", "TrialRecord", "TypeScore", "VetoRecord", "token_counts",
 ]  # fmt: skip

@@ -23,6 +23,14 @@ Tokens = Mapping[str, TokenCount]
 """By stage (`vocabulary.Stage`)."""
 
 
+def token_counts(stages: Mapping[str, Mapping[str, int | None]]) -> dict[str, TokenCount]:
+    """A tally's rows, `{calls, prompt_tokens, completion_tokens}` by stage, as records."""
+    return {
+        stage: TokenCount(row["calls"] or 0, row["prompt_tokens"], row["completion_tokens"])
+        for stage, row in stages.items()
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchRecord:
     """One batch of an accumulated step."""

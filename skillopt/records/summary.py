@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.records.codec import OMIT, decode, encode_record
+from skillopt.records.epoch import EpochRecord
 from skillopt.records.gate import GateRecord
 from skillopt.records.vocabulary import Action, Stage
 
@@ -98,6 +99,17 @@ class EpochEnd:
     current_score: float | None = None
     best_score: float | None = None
     n_dropped_replies: int = 0
+
+    @classmethod
+    def of(cls, record: EpochRecord) -> EpochEnd:
+        """The row of a result."""
+        gate = record.gate
+        return cls(
+            stage=record.stage, epoch=record.epoch, action=gate.action, reason=gate.reason,
+            changed_current=gate.changed_current, candidate_gate_score=gate.candidate_gate_score,
+            evaluated_n=gate.evaluated_n, selection_n=gate.selection_n, current_score=record.current_score,
+            best_score=record.best_score, n_dropped_replies=record.n_dropped_replies,
+        )  # fmt: skip
 
     @classmethod
     def upgrade(cls, raw: JsonObject) -> JsonObject:

@@ -208,7 +208,7 @@ _ACTIONS: Mapping[Action, _ActionWords] = {
     Action.ACCEPT_NEW_BEST: _ActionWords("accepted, new best", "✓ ACCEPT (new best)", "ACCEPT (new best)"),
     Action.ACCEPT: _ActionWords("accepted", "✓ ACCEPT", "ACCEPT"),
     Action.FORCE_ACCEPT: _ActionWords("kept without a gate", "FORCE-ACCEPT (no gate)", "FORCE-ACCEPT"),
-    Action.DRAFT: _ActionWords("kept as a draft", "DRAFT (not proven yet)", "DRAFT"),
+    Action.DRAFT: _ActionWords("kept as a draft", "DRAFT", "DRAFT"),
     Action.REJECT: _ActionWords("rejected", "✗ REJECT", "REJECT"),
     Action.UNDECIDED: _ActionWords("undecided: could not be measured", "UNDECIDED", "UNDECIDED"),
     Action.SKIP_NO_PATCHES: _ActionWords("skipped", "SKIPPED: no usable edit was proposed"),

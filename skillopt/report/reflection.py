@@ -6,35 +6,28 @@ in so many words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-Record = Mapping[str, Any]
-ACCEPTS = frozenset({"accept_new_best", "accept", "force_accept"})
-
-
-def kept_something(record: Record) -> bool:
-    """True when a step's candidate or its notes entered the skill."""
-    notes: Record = record.get("appendix") or {}
-    return record.get("action") in ACCEPTS or notes.get("action") in ACCEPTS
+from skillopt.records.schema import StepRecord
+from skillopt.records.vocabulary import Action
 
 
-def notes_section(history: Sequence[Record]) -> str:
+def notes_section(steps: Sequence[StepRecord]) -> str:
     """Reminders over the run; blank where reflection is not skill-aware."""
-    rows = [r for r in history if "appendix" in r]
+    rows = [record.notes for record in steps if record.notes is not None]
     if not rows:
         return ""
-    tried = [r for r in rows if r["appendix"].get("action") is not None]
-    kept = [r for r in tried if r["appendix"]["action"] in ACCEPTS]
-    proposed, last = sum(r["n_execution_lapse_notes"] for r in rows), rows[-1]
+    tried = [row.appendix for row in rows if row.appendix.action is not Action.NOT_TRIED]
+    kept = [gate for gate in tried if gate.action.kept]
+    proposed, last = sum(row.n_execution_lapse_notes for row in rows), rows[-1]
     lines = [
         "## Execution notes",
-        f"{proposed} reminders were proposed. {last['n_appendix_notes_total']} are in the last skill, "
-        f"{last['n_appendix_notes_pending']} are pending: proposed, and not let in by the gate "
+        f"{proposed} reminders were proposed. {last.n_appendix_notes_total} are in the last skill, "
+        f"{last.n_appendix_notes_pending} are pending: proposed, and not let in by the gate "
         "(`steps/*/appendix_notes.json` lists them).",
         f"Texts with new reminders: {len(tried)} measured, {len(kept)} kept.",
     ]
-    bypassed = [r for r in kept if r["appendix"].get("gate_bypassed")]
+    bypassed = [gate for gate in kept if gate.gate_bypassed]
     if bypassed:
         lines.append(
             f"In {len(bypassed)} steps reminders passed the gate by (optimizer.skill_aware_gate_with_selection: "
@@ -43,17 +36,17 @@ def notes_section(history: Sequence[Record]) -> str:
     return "\n\n".join(lines)
 
 
-def reflection_remarks(history: Sequence[Record]) -> list[str]:
+def reflection_remarks(steps: Sequence[StepRecord]) -> list[str]:
     """Warnings of deep reflection, and what the bonus for words did."""
     remarks: list[str] = []
-    deep: list[Record] = [found for r in history for found in r.get("deep_reflect") or ()]
-    warned = [found for found in deep if found["warning"]]
+    deep = [found for record in steps for found in record.deep_reflect]
+    warned = [found for found in deep if found.warning]
     if warned:
-        remarks.append(f"deep reflection came to less in {len(warned)} of {len(deep)} batches: {warned[0]['warning']}")
-    notes: list[Record] = [r["appendix"] for r in history if "appendix" in r]
-    verdicts = [v for v in [*history, *notes] if "semantic_density" in v]
+        remarks.append(f"deep reflection came to less in {len(warned)} of {len(deep)} batches: {warned[0].warning}")
+    gates = [record.gate for record in steps] + [r.notes.appendix for r in steps if r.notes is not None]
+    verdicts = [gate for gate in gates if gate.semantic_density is not None]
     if verdicts:
-        words = sum("for its bonus for words alone" in str(v.get("reason")) for v in verdicts)
+        words = sum("for its bonus for words alone" in gate.reason for gate in verdicts)
         remarks.append(
             "the gate compared scores with a bonus for leading words on top (evaluation.use_semantic_density); "
             f"{words} texts were kept for that bonus alone, which is no measured improvement"

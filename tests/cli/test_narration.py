@@ -1,72 +1,121 @@
-"""The published lines, and a display whose fault costs nothing."""
+"""The published lines, told from events that hold records of recorded runs; a display whose fault costs nothing."""
 
 from __future__ import annotations
 
 import io
+import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from skillopt.cli.console import Screen
+from skillopt.cli.heartbeat import Heartbeat, Progress
 from skillopt.cli.live import Display
-from skillopt.cli.narration import Story
-from skillopt.core.events import Event
+from skillopt.cli.narration import Narrator
+from skillopt.records.events import (
+    BudgetUpdated,
+    Event,
+    GateVerdict,
+    Notice,
+    RateInfo,
+    RunStart,
+    Score,
+    StageEnd,
+    StageProgress,
+    StageStart,
+    StepEnd,
+    StepStart,
+)
+from skillopt.records.reading import open_run
+from skillopt.records.vocabulary import Action, Stage
+from tests.records.recorded import FIRST
 
-RECORD = {
-    "step": 1, "n_edits_ranked": 4, "n_edits_merged": 6, "edit_budget": 8, "action": "accept_new_best",
-    "candidate_gate_score": 0.68, "wins": ["a", "b"], "losses": ["c"], "early_stopped": False, "current_score": 0.68,
-}  # fmt: skip
+STRICT = open_run(FIRST / "strict").steps
+RATE = RateInfo(noun="edit", lr=8, scheduler="cosine", unrounded=1.77)
 
 
-def told(*events: tuple[str, dict]) -> list[str]:
-    story = Story(workers=4)
-    return [line for name, data in events for line in story.tell(Event(name, data))]
+def told(*events: Event) -> list[str]:
+    narrator = Narrator(workers=4)
+    return [line for event in events for line in narrator.tell(event)]
 
 
-def step_end(**changes):
-    lr = {"lr": 8, "lr_scheduler": "cosine", "budget_unrounded": 7.77, "total_steps": 8}
-    return ("step.end", {"record": {**RECORD, **changes}, **lr})
+def step_end(number: int = 2, **gate: Any) -> StepEnd:
+    record = STRICT[number - 1]
+    record = replace(record, gate=replace(record.gate, **gate))
+    return StepEnd(step=number, total_steps=4, record=record, rate=RATE)
+
+
+def bar(score: float) -> GateVerdict:
+    return GateVerdict(stage=Stage.GATE, current_score=score, gate=STRICT[0].gate)
 
 
 def test_the_published_console():
     lines = told(
-        ("run.start", {"total_steps": 8, "epochs": 2, "splits": {"train": 40}}),
-        ("stage.start", {"stage": "rollout", "step": 1, "epoch": 1, "total": 20}),
-        ("stage.end", {"stage": "rollout", "step": 1, "hard": 0.65, "scored": 20, "total": 20}),
-        ("stage.end", {"stage": "reflect", "step": 1, "patches": 6}),
-        ("gate.verdict", {"current_score": 0.65}),
+        RunStart(out_root="run", total_steps=4, epochs=2, splits={"train": 40}),
+        StageStart(stage=Stage.ROLLOUT, step=2, epoch=1, total=20),
+        StageEnd(stage=Stage.ROLLOUT, step=2, score=Score(hard=0.65, n=20, total=20)),
+        StageEnd(stage=Stage.REFLECT, step=2, counts={"patches": 6}),
+        bar(1 / 3),
         step_end(),
     )
     assert lines[-6:] == [
         "[Epoch 1/2]",
-        "[Step 1/8] Rollout: 20 items, 4 workers...",
-        "[Step 1/8] Score: 0.6500 on 20 → Reflect...",
-        "[Step 1/8] 6 edit patches generated",
-        "[Step 1/8] Selected 4 edits (lr=8, cosine → 7.77 ⇒ 8)",
-        "[Step 1/8] Gate: val score 0.6800 > 0.6500 ✓ ACCEPT (new best), 2 won, 1 lost",
+        "[Step 2/4] Rollout: 20 items, 4 workers...",
+        "[Step 2/4] Score: 0.6500 on 20 → Reflect...",
+        "[Step 2/4] 6 edit patches generated",
+        "[Step 2/4] Selected 2 edits (lr=8, cosine → 1.77 ⇒ 2)",
+        "[Step 2/4] Gate: val score 0.4167 > 0.3333 ✓ ACCEPT (new best), 1 won, 0 lost",
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (
-            {
-                "action": "reject",
-                "candidate_gate_score": None,
-                "early_stopped": True,
-                "evaluated_n": 12,
-                "selection_n": 40,
-            },
-            "Gate: val score cannot pass 0.6500 ✗ REJECT (decided after 12 of 40 items, 2 won, 1 lost)",
-        ),
-        ({"action": "reject", "candidate_gate_score": 0.65}, "Gate: val score 0.6500 = 0.6500 ✗ REJECT, 2 won, 1 lost"),
-        ({"action": "undecided", "reason": "30 of 40 measured"}, "Gate: UNDECIDED: 30 of 40 measured, 2 won, 1 lost"),
-        ({"action": "skip_no_patches", "reason": "nothing to learn from"}, "SKIPPED: nothing to learn from"),
-    ],
-)
-def test_every_verdict_has_its_line(changes, expected):
-    lines = told(("gate.verdict", {"current_score": 0.65}), step_end(**changes))
-    assert lines[-1] == f"[Step 1/8] {expected}"
+def test_every_verdict_of_recorded_runs_has_its_line():
+    lines = told(bar(1 / 3), step_end(1))
+    assert (
+        lines[-1]
+        == "[Step 1/4] Gate: val score cannot pass 0.3333 ✗ REJECT (decided after 11 of 12 items, 1 won, 1 lost)"
+    )
+    tie = told(bar(0.25), step_end(2, action=Action.REJECT, candidate_gate_score=0.25))
+    assert tie[-1] == "[Step 2/4] Gate: val score 0.2500 = 0.2500 ✗ REJECT, 1 won, 0 lost"
+    for name, wanted in (
+        ("paired", "Gate: DRAFT: kept as a draft, not proven yet: 2 won, 0 lost of 8 training items"),
+        ("solved", "SKIPPED: every task of the batch was solved; nothing to learn from"),
+        ("force_accept", "Gate: val score 0.3333 FORCE-ACCEPT (no gate), 1 won, 1 lost"),
+        ("vetoed", "Gate: ✗ REJECT: all edits were vetoed: would make an error (text.control): "
+                   "the control character U+0007"),
+    ):  # fmt: skip
+        record = open_run(FIRST / name).steps[0]
+        assert told(StepEnd(step=1, total_steps=4, record=record))[-1] == f"[Step 1/4] {wanted}"
+
+
+def test_undecided_says_what_could_not_be_measured():
+    lines = told(bar(0.5), step_end(2, action=Action.UNDECIDED, reason="only 9 of 12 could be measured"))
+    assert lines[-1] == "[Step 2/4] Gate: UNDECIDED: only 9 of 12 could be measured, 1 won, 0 lost"
+
+
+def test_vetoes_are_told_with_their_reasons():
+    record = open_run(FIRST / "vetoed").steps[0]
+    lines = told(StepEnd(step=1, total_steps=2, record=record, rate=RATE))
+    assert "[Step 1/2] Vetoed: 1 edit would have made an error in the skill's form (lint)" in lines
+    assert "[Step 1/2] Vetoed: 1 edit copied items or answers" in lines
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_of_finished_stages_are_gone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with Display(Screen(Terminal())) as display:
+        display(StageStart(stage=Stage.GATE, step=1, total=12))
+        display(StageProgress(stage=Stage.GATE, step=1, done=4, total=12))
+        display(StageStart(stage=Stage.ROLLOUT, step=2, total=8))
+        assert display.bars == ((Stage.GATE, 1), (Stage.ROLLOUT, 2))
+        display(StageEnd(stage=Stage.GATE, step=1))
+        display(StageEnd(stage=Stage.ROLLOUT, step=2, outcome="stopped"))
+        assert display.bars == ()
 
 
 def test_a_closed_stream_makes_the_screen_silent():
@@ -74,5 +123,48 @@ def test_a_closed_stream_makes_the_screen_silent():
     screen = Screen(stream)
     stream.close()
     with Display(screen) as display:
-        display(Event("notice", {"text": "hello"}))
+        display(Notice(text="hello"))
     assert screen.closed
+
+
+def test_a_sign_of_life_where_output_is_piped():
+    """Nothing is told for a while: where the run is, what is left, what it cost."""
+    now = [0.0]
+    progress = Progress(clock=lambda: now[0])
+    assert progress.line() == "working; 0 s so far"
+    for event in (
+        RunStart(out_root="run", total_steps=4),
+        StageStart(stage=Stage.BASELINE, total=12),
+        StageEnd(stage=Stage.BASELINE),
+        StepStart(step=1, epoch=1, total_steps=4),
+        StageStart(stage=Stage.ROLLOUT, step=1, total=8),
+        StageProgress(stage=Stage.ROLLOUT, step=1, done=3, total=8),
+        BudgetUpdated(calls=15, tokens=1200, usd=0.25),
+    ):
+        progress.see(event)
+    now[0] = 40.0
+    assert progress.line() == (
+        "[Step 1/4] Rollout 3 of 8; 40 s so far, time left unknown until a step is done; 15 calls, 1,200 tokens, $0.25"
+    )
+    progress.see(StageEnd(stage=Stage.ROLLOUT, step=1))
+    progress.see(StepEnd(step=1, total_steps=4, record=STRICT[0]))
+    progress.see(StepStart(step=2, epoch=1, total_steps=4))
+    progress.see(StageStart(stage=Stage.REFLECT, step=2))
+    progress.see(BudgetUpdated(calls=20, tokens=2000, usd=None))
+    now[0] = 60.0
+    assert progress.line() == (
+        "[Step 2/4] Reflect; 60 s so far, about 2 min left; 20 calls, 2,000 tokens, money unknown"
+    )
+
+
+def test_the_beat_is_said_in_silence_only():
+    lines: list[str] = []
+    with Heartbeat(lines.append, every=0.05) as heart:
+        deadline = time.monotonic() + 5
+        while not lines and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert lines and "so far" in lines[0]
+        heart.said()
+    count = len(lines)
+    time.sleep(0.1)
+    assert len(lines) == count, "it ends with the run"

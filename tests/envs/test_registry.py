@@ -10,11 +10,12 @@ import pytest
 from pydantic import BaseModel
 
 from skillopt.core.errors import ConfigError
-from skillopt.core.events import silent
 from skillopt.core.skill import Skill
 from skillopt.envs import registry
 from skillopt.envs.registry import create_env, env_names, settings_schemas
 from skillopt.envs.runner import run_batch
+from skillopt.records.events import silent
+from skillopt.records.vocabulary import Stage
 
 from .conftest import Config, Model, split_dir
 
@@ -65,7 +66,7 @@ async def test_the_scaffold_loads_and_runs(monkeypatch: pytest.MonkeyPatch, tmp_
     splits = env.load()
     model = Model(lambda request: f"<answer>{len(str(request.messages[-1].content).split(chr(39))[1])}</answer>")
     items = [*splits.train, *splits.selection, *splits.test]
-    rollouts = await run_batch(env, items, Skill("# S\n"), model, stage="test", emit=silent, width=2)
+    rollouts = await run_batch(env, items, Skill("# S\n"), model, stage=Stage.TEST, progress=silent, width=2)
     assert [r.scored and r.scored.hard for r in rollouts] == [1.0, 1.0, 0.0]
     assert env.golds(items[2]) == ("8",)
 

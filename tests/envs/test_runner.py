@@ -21,7 +21,6 @@ from skillopt.core.errors import (
     ReplayMiss,
     TransientModelError,
 )  # fmt: skip
-from skillopt.core.events import silent
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Scored
 from skillopt.core.skill import Skill
@@ -29,6 +28,8 @@ from skillopt.envs.base import Env
 from skillopt.envs.registry import create_env
 from skillopt.envs.runner import run_batch, start_batch
 from skillopt.model.types import ChatReply, ChatRequest, Usage
+from skillopt.records.events import StageProgress, silent
+from skillopt.records.vocabulary import Stage
 
 from .conftest import Config, Model
 
@@ -57,13 +58,11 @@ async def others() -> set[asyncio.Task[Any]]:
 
 async def test_rollouts_hold_what_the_stages_read() -> None:
     model = Model(lambda r: ChatReply(right(r) if number(r) else "<answer>no</answer>", usage=Usage(7, 3, None, None)))
-    events: list[dict[str, Any]] = []
-
-    def emit(name: str, /, **data: Any) -> None:
-        events.append({"name": name, **data})
-
+    events: list[StageProgress] = []
     one = env(max_completion_tokens=99, temperature=0.4, exec_timeout=30)
-    got = await run_batch(one, items(3), SKILL, model, stage="rollout", emit=emit, width=2, repeat=4, priority=10)
+    got = await run_batch(
+        one, items(3), SKILL, model, stage=Stage.ROLLOUT, progress=events.append, width=2, repeat=4, priority=10
+    )
     assert [r.item.id for r in got] == ["q0", "q1", "q2"]
     assert [r.scored and r.scored.hard for r in got] == [0.0, 1.0, 1.0]
     request = model.requests[0]
@@ -75,10 +74,8 @@ async def test_rollouts_hold_what_the_stages_read() -> None:
     assert "A rule." in first.system_prompt and "item 0 ?" in first.user_prompt
     assert first.trajectory[0] == {"type": "message", "turn": 1, "content": "<answer>no</answer>"}
     assert first.trajectory[-1]["role"] == "system" and "Gold: a0" in first.trajectory[-1]["content"]
-    assert [e["done"] for e in events if e["name"] == "stage.progress"] == [1, 2, 3]
-    assert events[-1] == {
-        "name": "stage.progress", "stage": "rollout", "done": 3, "total": 3, "missing": 0, "hard": pytest.approx(2 / 3),
-    }  # fmt: skip
+    assert [e.done for e in events] == [1, 2, 3]
+    assert events[-1] == StageProgress(stage=Stage.ROLLOUT, done=3, total=3, hard=pytest.approx(2 / 3))
 
 
 @settings(max_examples=30, deadline=None)
@@ -98,7 +95,7 @@ def test_width_and_speed_never_change_the_result(n: int, width: int, seed: int, 
     async def run() -> tuple[list[str], Model]:
         model = Model(answer, delay=lambda r: delays[number(r)])
         async with start_batch(
-            env(), items(n), SKILL, model, stage="s", emit=silent, width=width, lookahead=lookahead
+            env(), items(n), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=width, lookahead=lookahead
         ) as batch:
             got = [r async for r in batch]
         assert all(isinstance(r.outcome, Scored) and r.outcome.hard == 1 for r in got)
@@ -122,7 +119,7 @@ async def test_missing_is_tried_once_more_at_the_end_and_never_scored() -> None:
             return ContextOverflow("prompt too long")
         return TransientModelError("late") if k == 0 and seen.count(0) == 1 else right(request)
 
-    got = await run_batch(env(), items(6), SKILL, Model(answer), stage="s", emit=silent, width=2)
+    got = await run_batch(env(), items(6), SKILL, Model(answer), stage=Stage.ROLLOUT, progress=silent, width=2)
     assert seen[:6] == [0, 1, 2, 3, 4, 5] and sorted(seen[6:]) == [0, 1, 2]
     assert isinstance(got[1].outcome, Missing) and "503" in got[1].outcome.error
     assert isinstance(got[2].outcome, Missing)
@@ -138,7 +135,7 @@ async def test_what_must_stop_the_run_cancels_the_rest(fault: BaseException) -> 
     model = Model(lambda r: fault if number(r) == 3 else right(r), delay=lambda r: 0.001 if number(r) == 3 else 30.0)
     started = time.monotonic()
     with pytest.raises(type(fault)) as caught:
-        await run_batch(env(), items(50), SKILL, model, stage="s", emit=silent, width=8)
+        await run_batch(env(), items(50), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=8)
     assert caught.value is fault
     assert time.monotonic() - started < 25
     assert model.running == 0 and len(model.requests) <= 8
@@ -147,7 +144,7 @@ async def test_what_must_stop_the_run_cancels_the_rest(fault: BaseException) -> 
 
 async def test_a_cancelled_parent_leaves_nothing_running() -> None:
     model = Model(right, delay=lambda r: 30.0)
-    task = asyncio.create_task(run_batch(env(), items(9), SKILL, model, stage="s", emit=silent, width=4))
+    task = asyncio.create_task(run_batch(env(), items(9), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=4))
     await asyncio.sleep(0.01)
     assert model.running == 4
     task.cancel()
@@ -158,7 +155,7 @@ async def test_a_cancelled_parent_leaves_nothing_running() -> None:
 
 async def test_an_early_stop_starts_nothing_more() -> None:
     model = Model(right, delay=lambda r: 0.001)
-    async with start_batch(env(), items(100), SKILL, model, stage="g", emit=silent, width=4, lookahead=8) as batch:
+    async with start_batch(env(), items(100), SKILL, model, stage="g", progress=silent, width=4, lookahead=8) as batch:
         got = [(await batch.__anext__()).item.id for _ in range(3)]
     assert got == ["q0", "q1", "q2"]
     assert len(model.requests) <= 11 and model.running == 0 and not await others()
@@ -168,7 +165,7 @@ async def test_an_early_stop_starts_nothing_more() -> None:
 
 async def test_a_slow_head_is_bounded_by_lookahead() -> None:
     model = Model(right, delay=lambda r: 0.05 if number(r) == 0 else 0)
-    async with start_batch(env(), items(100), SKILL, model, stage="g", emit=silent, width=4, lookahead=10) as batch:
+    async with start_batch(env(), items(100), SKILL, model, stage="g", progress=silent, width=4, lookahead=10) as batch:
         assert (await batch.__anext__()).item.id == "q0"
         assert len(model.requests) <= 11
         assert len([r async for r in batch]) == 99
@@ -176,19 +173,19 @@ async def test_a_slow_head_is_bounded_by_lookahead() -> None:
 
 async def test_a_reply_cut_by_the_limit_is_not_adopted() -> None:
     model = Model(lambda r: ChatReply("<answer>a0</answer> and then", finish="length"))
-    (got,) = await run_batch(env(), items(1), SKILL, model, stage="s", emit=silent, width=1)
+    (got,) = await run_batch(env(), items(1), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=1)
     assert got.outcome == Scored(0.0, 0.0, fail_reason="truncated-output: reached max_completion_tokens=512")
 
 
 async def test_refusals_and_empty_answers_are_answers() -> None:
     model = Model(lambda r: ChatReply("I cannot help.", finish="refusal") if number(r) else "")
-    got = await run_batch(env(), items(2), SKILL, model, stage="s", emit=silent, width=1)
+    got = await run_batch(env(), items(2), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=1)
     assert [r.scored and (r.scored.hard, r.scored.predicted) for r in got] == [(0.0, ""), (0.0, "I cannot help.")]
 
 
 async def test_review_turn_continues_the_conversation() -> None:
     model = Model(lambda r: f"<answer>{len(r.messages)}</answer>")
-    (got,) = await run_batch(env(max_turns=2), items(1), SKILL, model, stage="s", emit=silent, width=1)
+    (got,) = await run_batch(env(max_turns=2), items(1), SKILL, model, stage=Stage.ROLLOUT, progress=silent, width=1)
     roles = [m.role for m in model.requests[1].messages]
     assert roles == ["system", "user", "assistant", "user"]
     assert [e.get("turn", e.get("role")) for e in got.trajectory] == [1, "user", 2, "system"]
@@ -209,18 +206,18 @@ async def test_a_scorer_fault_names_the_item_and_stops() -> None:
     bad: Any = Bad()
     for start, item_id in ((0, "q2"), (3, "q4")):
         with pytest.raises(DataError, match=f"'{item_id}'"):
-            await run_batch(bad, items(6)[start:], SKILL, Model(right), stage="s", emit=silent, width=1)
+            await run_batch(bad, items(6)[start:], SKILL, Model(right), stage=Stage.ROLLOUT, progress=silent, width=1)
 
 
 async def test_empty_batches_and_bad_widths() -> None:
-    assert await run_batch(env(), [], SKILL, Model(right), stage="s", emit=silent, width=3) == []
+    assert await run_batch(env(), [], SKILL, Model(right), stage=Stage.ROLLOUT, progress=silent, width=3) == []
     with pytest.raises(ConfigError, match="at least 1"):
-        await run_batch(env(), items(1), SKILL, Model(right), stage="s", emit=silent, width=0)
+        await run_batch(env(), items(1), SKILL, Model(right), stage=Stage.ROLLOUT, progress=silent, width=0)
 
 
 async def test_our_share_of_a_call_is_small() -> None:
     many = items(1000)
     before = time.process_time()
-    await run_batch(env(), many, SKILL, Model(right), stage="s", emit=silent, width=24)
+    await run_batch(env(), many, SKILL, Model(right), stage=Stage.ROLLOUT, progress=silent, width=24)
     per_call = (time.process_time() - before) / len(many)
     assert per_call < 0.001, f"{per_call * 1e3:.3f} ms per call"

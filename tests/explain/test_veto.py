@@ -108,9 +108,9 @@ def test_in_a_run_no_text_has_the_fault_and_the_good_edits_are_kept(tmp_path, mo
     assert skills and all(BELL not in path.read_text() for path in skills)
     if mode == "patch":
         assert "RULE" in (root / "best_skill.md").read_text()
-        vetoed = json.loads((root / "steps/step_0001/leakage.json").read_text())
+        vetoed = json.loads((root / "steps/step_0001/vetoed.json").read_text())
         assert any(leak["rule"] == "text.control" for row in vetoed for leak in row["leaks"])
-        assert json.loads((root / "history.json").read_text())[0]["n_edits_leaked"] >= 1
+        assert json.loads((root / "history.json").read_text())[0]["n_edits_vetoed"] >= 1
 
 
 def test_switched_off_it_lets_them_through(tmp_path, monkeypatch):

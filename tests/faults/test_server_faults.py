@@ -263,3 +263,29 @@ async def test_a_selection_split_that_cannot_be_measured_ends_in_one_line(rig: R
     summary = rig.read("run", "summary.json")
     assert summary["test_hard"] is None and summary["baseline_selection_hard"] is None
     assert rig.read("run", "history.json") == []
+
+
+async def test_a_failure_inside_a_200_is_never_a_score(rig: Rig) -> None:
+    """A router answers 200 and reports in the body that the provider behind it failed."""
+    failed = {"code": 502, "message": "upstream failed"}
+    choice = {"index": 0, "finish_reason": "error", "error": failed, "message": {"role": "assistant", "content": ""}}
+
+    def failing(body: Mapping[str, Any]) -> tuple[str, Any]:
+        raise web.HTTPOk(text=json.dumps({"choices": [choice]}), content_type="application/json")
+
+    rig.server.answer = failing
+    rig.config(train__circuit_breaker=3)
+    ended = await rig.train("run")
+    assert ended.code == 1 and "answered 502: upstream failed" in ended.err
+    assert not (rig.root / "run/summary.json").exists()
+
+
+async def test_usage_of_nothing_is_unknown_in_every_file(rig: Rig) -> None:
+    """A server that reports 0 tokens for everything does not count: neither $0 nor 0 tokens are shown for it."""
+    zero = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    rig.server.answer = lambda body: (answer(body)[0], zero)
+    await rig.done("run")
+    ledger = json.loads((rig.root / "run/logs/ledger.json").read_text())["calls"]
+    assert ledger and all(row["unknown_usage"] == row["calls"] for row in ledger), ledger
+    report = (rig.root / "run/report.md").read_text()
+    assert "$0.0" not in report and "unknown" in report

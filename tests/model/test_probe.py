@@ -18,6 +18,7 @@ from skillopt.engine.run.doctor import Check, check_roles
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.opening import probe
 from skillopt.model.registry import create_backend
+from skillopt.records.events import Event, Notice
 from tests.config.standins import SCHEMAS
 from tests.model.providers.contract.anthropic_protocol import MessagesProtocol
 from tests.model.providers.contract.openai_protocol import AzureProtocol, ChatProtocol, MinimaxProtocol, VllmProtocol
@@ -133,14 +134,15 @@ async def test_a_run_stops_at_its_probe(status: int, rig: Any) -> None:
 
 async def test_what_a_model_refuses_is_a_notice_of_the_run(rig: Any) -> None:
     """Once, where the user looks, and not between the lines of a live display."""
-    events: list[tuple[str, str]] = []
-    with warnings_as_notices(lambda name, **data: events.append((name, data["text"]))):
+    events: list[Event] = []
+    with warnings_as_notices(events.append):
         async with ProviderServer(ChatProtocol(frozenset({"temperature"}))) as server:
             settings = {"model": MODEL, "base_url": f"{server.root}/v1", "api_key": KEY}
             made = rig(create_backend("openai_chat", settings))
             for text in ("one", "two"):
                 await made.chat(text, temperature=0.1)
-    ((name, text),) = events
-    assert name == "notice" and "refuses temperature; it is left out, so its value has no effect" in text
+    (event,) = events
+    assert isinstance(event, Notice)
+    assert "refuses temperature; it is left out, so its value has no effect" in event.text
     logging.getLogger("skillopt.model").warning("after the run")
     assert len(events) == 1

@@ -8,16 +8,19 @@ budget can be set aside for the sealed test, so that a run which is stopped by i
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skillopt.core.errors import BudgetExceeded, ConfigError
-from skillopt.core.events import Emit, silent
 from skillopt.model.types import Usage
+from skillopt.records.events import BudgetUpdated, BudgetWarning, Emit, silent
 
 WARN_AT = (0.5, 0.8)
+TELL_EVERY_S = 5.0
+"""The least time between two `budget.updated` events of running calls."""
 
 
 @dataclass
@@ -70,6 +73,9 @@ class Budget:
     held: Spend = field(default_factory=Spend)
     _started: float = field(default_factory=time.monotonic)
     _waiting: deque[asyncio.Future[None]] = field(default_factory=deque[asyncio.Future[None]])
+    usd_unknown: bool = False
+    """True once a call's price or usage was not known: what was spent is then at least what `used` says."""
+    _told_at: float = -math.inf
     _warned: set[tuple[str, float]] = field(default_factory=set[tuple[str, float]])
 
     @property
@@ -131,8 +137,24 @@ class Budget:
         known = usage.prompt_tokens is not None and usage.completion_tokens is not None
         tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if known else ticket.amount.tokens
         self.used = self.used.plus(Spend(1, tokens, ticket.amount.usd if usd is None else usd))
+        self.usd_unknown = self.usd_unknown or usd is None
         self.release(ticket)
         self._warn()
+        if time.monotonic() - self._told_at >= TELL_EVERY_S:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell observers what the run has spent so far."""
+        self._told_at = time.monotonic()
+        limits, used = self.limits, self.used
+        usd = None if self.usd_unknown else round(used.usd, 6)
+        self.emit(
+            BudgetUpdated(
+                calls=round(used.calls), tokens=round(used.tokens), usd=usd,
+                hours=round(self.wall_s / 3600, 4), max_calls=limits.calls, max_tokens=limits.tokens,
+                max_usd=limits.usd, max_hours=limits.hours,
+            )
+        )  # fmt: skip
 
     def release(self, ticket: Ticket) -> None:
         """Give a reservation back. Idempotent."""
@@ -157,4 +179,4 @@ class Budget:
             for share in WARN_AT:
                 if limit and value >= share * limit and (kind, share) not in self._warned:
                     self._warned.add((kind, share))
-                    self.emit("budget.warning", kind=kind, used=value, limit=limit, share=share)
+                    self.emit(BudgetWarning(kind=kind, used=value, limit=limit, share=share))

@@ -1,60 +1,143 @@
-"""Fan-out of events to observers. Observers only read; the fault of one is kept and costs nothing else."""
+"""Fan-out of events to observers. Observers only read; the fault of one is kept and costs nothing else.
+
+Here an event gets its stamp and loses its secrets. `continue_log` joins the run's `logs/events.jsonl`: numbers go on
+from where the last process stopped, and what is told once more is marked `replayed`. The file is one of the volatile
+ones: two runs with equal results may differ in it.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Sequence
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from skillopt.core.events import Event
+from skillopt.core.errors import RunDirError
+from skillopt.core.json_types import as_object, parse_json
 from skillopt.core.redact import redact
+from skillopt.engine.run.event_names import event_of
+from skillopt.records.events import ON_REQUEST, Event, StageProgress, read_event, stamped
+from skillopt.store.journal import Journal
 
 Observer = Callable[[Event], None]
 
 
 class Events:
-    """The run's `Emit`: redacts text, hands each event to every observer, contains their exceptions."""
+    """The run's `Emit`: redacts text, stamps each event, hands it to every observer, contains their exceptions."""
 
-    def __init__(self, observers: Sequence[Observer] = (), *, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self, observers: Sequence[Observer] = (), *, hidden: Sequence[str] = (), on_request: Sequence[str] = ()
+    ) -> None:
+        """`on_request` names the events of `ON_REQUEST` that somebody here wants to see."""
         self._observers = list(observers)
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(hidden)
+        self._wanted = set(on_request)
+        self._seq, self._run_id = 0, ""
+        self._earlier: Counter[str] = Counter()
+        """What earlier processes of the run told, each as often as it was told."""
         self.faults: list[str] = []
 
-    def add(self, observer: Observer) -> None:
+    def add(self, observer: Observer, *, on_request: Sequence[str] = ()) -> None:
         """Watch from now on."""
         self._observers.append(observer)
+        self._wanted.update(on_request)
 
-    def conceal(self, secrets: Sequence[str]) -> None:
+    def wants(self, name: str) -> bool:
+        """Whether an event of this name would be seen; events on request are not even made otherwise."""
+        return name not in ON_REQUEST or name in self._wanted
+
+    def conceal(self, hidden: Sequence[str]) -> None:
         """Values that must not appear in any event."""
-        self._secrets = (*self._secrets, *secrets)
+        self._secrets = (*self._secrets, *hidden)
 
-    def __call__(self, name: str, /, **data: Any) -> None:
+    def continue_log(self, path: Path, run_id: str) -> None:
+        """Go on with the run's log: number after what stands in it, and append to it."""
+        self._run_id = run_id
+        for event in _logged(path):
+            self._seq = max(self._seq, event.seq)
+            self._earlier[_told(event)] += 1
+        self.add(event_log(path))
+
+    def __call__(self, event: Event | str, /, **data: object) -> None:
         """Emit one event. Never raises."""
-        event = Event(name, self._clean(data))
+        made = event_of(event, data) if isinstance(event, str) else event
+        if not self.wants(made.name):
+            return
+        made = _concealed(made, self._secrets)
+        self._seq += 1
+        told = "" if isinstance(made, StageProgress) or not self._earlier else _told(made)
+        replayed = bool(told) and self._earlier[told] > 0
+        if replayed:
+            self._earlier[told] -= 1
+        made = stamped(made, seq=self._seq, time=round(time.time(), 3), run_id=self._run_id, replayed=replayed)
         for observer in list(self._observers):
             try:
-                observer(event)
+                observer(made)
             except Exception as error:  # noqa: BLE001 - an observer's fault must not end a paid run; it is kept and shown
                 self._observers.remove(observer)
-                self.faults.append(f"observer {observer!r} failed on {name}: {type(error).__name__}: {error}")
+                self.faults.append(f"observer {observer!r} failed on {made.name}: {type(error).__name__}: {error}")
 
-    def _clean(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return redact(value, self._secrets)
-        if isinstance(value, dict):
-            return {k: self._clean(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, (list, tuple)):
-            return [self._clean(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        return value
+
+def run_id_of(journal: Journal) -> str:
+    """The id of a run, the same in all its processes; it is made once and kept in the journal."""
+    known = journal.get_meta("run_id")
+    if isinstance(known, str):
+        return known
+    made = secrets.token_hex(8)
+    journal.set_meta("run_id", made)
+    return made
 
 
 def event_log(path: Path) -> Observer:
     """An observer that appends each event but progress to a JSON-lines file."""
 
     def write(event: Event) -> None:
-        if not event.name.endswith(".progress"):
+        if not isinstance(event, StageProgress) and event.name not in ON_REQUEST:
             with path.open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps({"event": event.name, **event.data}, ensure_ascii=False, default=str) + "\n")
+                stream.write(json.dumps(event.to_json(), ensure_ascii=False) + "\n")
 
     return write
+
+
+def _logged(path: Path) -> list[Event]:
+    """The events of a log; a line that was cut by a kill, or is of version 1, is none."""
+    found: list[Event] = []
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    for line in lines:
+        try:
+            raw = as_object(parse_json(line))
+            event = read_event(raw) if "seq" in raw else None
+        except (ValueError, RunDirError):  # cut by a kill
+            continue
+        if event is not None:
+            found.append(event)
+    return found
+
+
+def _told(event: Event) -> str:
+    return json.dumps(event.told(), sort_keys=True)
+
+
+def _concealed(event: Event, hidden: Sequence[str]) -> Event:
+    """The event with every text redacted."""
+    return cast("Event", _clean(event, hidden))
+
+
+def _clean(value: object, hidden: Sequence[str]) -> object:
+    if isinstance(value, Enum) or value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, str):
+        return redact(value, hidden)
+    if isinstance(value, Mapping):
+        return {k: _clean(v, hidden) for k, v in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_clean(v, hidden) for v in cast("Sequence[object]", value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in dataclasses.fields(value)]
+        return dataclasses.replace(value, **{name: _clean(getattr(value, name), hidden) for name in names})
+    return value

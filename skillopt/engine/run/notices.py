@@ -9,7 +9,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from skillopt.core.events import Emit
+from skillopt.records.events import Emit, Notice
 
 _ROOT = "skillopt"
 
@@ -23,7 +23,7 @@ class _Handler(logging.Handler):
         text = record.getMessage()
         if text not in self._told:
             self._told.add(text)
-            self._emit("notice", text=f"warning: {text}")
+            self._emit(Notice(text=f"warning: {text}"))
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext, reminders
-from skillopt.engine.run.events import Events, event_log
+from skillopt.engine.run.events import Events, run_id_of
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.secrets import certain, known_secrets
@@ -200,7 +200,7 @@ async def open_run_context(
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
         run_dir.logs.mkdir(exist_ok=True)
-        emit.add(event_log(run_dir.logs / "events.jsonl"))
+        emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
@@ -268,8 +268,9 @@ def check_fingerprint(
 
 def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
     caps = config.budget
-    used = Spend()
+    used, unknown = Spend(), False
     for row in journal.ledger():
+        unknown = unknown or bool(row.unknown_usd)
         tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
         used = used.plus(Spend(row.calls, tokens, row.usd or 0.0))
     return Budget(
@@ -278,6 +279,7 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
         earlier_s=float(timings.data["total_wall_time_s"]),
         emit=emit,
         check=given.interrupt.check if given.interrupt is not None else None,
+        usd_unknown=unknown,
     )
 
 

@@ -22,6 +22,7 @@ import httpx
 
 from skillopt.core.errors import ConfigError, DataError, SkillOptError
 from skillopt.core.item import SPLITS
+from skillopt.core.shorten import shorten
 from skillopt.envs.data.loading import Row, parse_json, read_rows
 from skillopt.envs.data.splits import FOLDERS
 from skillopt.envs.searchqa.dataloader import to_item
@@ -182,7 +183,7 @@ def _get(client: httpx.Client, url: str) -> httpx.Response:
         response.raise_for_status()
     except httpx.HTTPStatusError as error:
         raise DataError(
-            f"{error.request.url}: {error.response.status_code} {error.response.text[:200].strip()}",
+            f"{error.request.url}: {error.response.status_code} {shorten(error.response.text, 200)}",
             hint="check --dataset and --revision, or give the files with --source",
         ) from error
     except httpx.HTTPError as error:

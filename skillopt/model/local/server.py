@@ -26,6 +26,7 @@ from pathlib import Path
 
 from skillopt.core.errors import FatalModelError, TransientModelError
 from skillopt.core.json_types import JsonValue
+from skillopt.core.shorten import shorten
 from skillopt.model.local.modelfile import ModelFile
 from skillopt.model.local.prefix import PrefixStates
 from skillopt.model.local.settings import EngineSettings
@@ -151,7 +152,9 @@ class Engine:
         try:
             answer: dict[str, JsonValue] = json.loads(line) if line.strip() else {}
         except ValueError as error:
-            raise FatalModelError(f"the embedded engine spoke out of turn: {line[:200]!r}") from error
+            raise FatalModelError(
+                f"the embedded engine spoke out of turn: {shorten(line.decode('utf-8', 'replace'), 200)!r}"
+            ) from error
         if answer.get("missing"):
             raise missing_extra(str(answer["error"]))
         if "address" not in answer:
@@ -300,7 +303,7 @@ def _drain(process: subprocess.Popen[bytes], tail: deque[str]) -> None:
         for raw in stream:
             text = raw.decode("utf-8", "replace").strip()
             if text:
-                tail.append(text[:300])
+                tail.append(shorten(text, 300))
 
 
 def _end(process: subprocess.Popen[bytes], loading: bool, folder: str) -> None:

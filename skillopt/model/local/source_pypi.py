@@ -25,6 +25,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from skillopt.core.shorten import shorten
 from skillopt.model.local.catalogue import RegistrySource
 from skillopt.model.local.modelfile import disk_full
 from skillopt.model.local.partial_download import Partial, Report, SourceUnavailable
@@ -166,7 +167,7 @@ def _last_error(words: str, code: int) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     errors = [line for line in lines if line.upper().startswith("ERROR")] or lines
     line = errors[-1] if errors else f"it ended with code {code}"
-    return re.sub(r"//[^/\s@]+@", "//", line.removeprefix("ERROR: "))[:300]
+    return shorten(re.sub(r"//[^/\s@]+@", "//", line.removeprefix("ERROR: ")), 300)
 
 
 async def _append(command: list[str], source: RegistrySource, partial: Partial, part: int) -> None:

@@ -14,21 +14,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from skillopt.core.errors import TransientModelError
+from skillopt.core.shorten import shorten
 from skillopt.model.providers.dialect import is_refused_form, names_field
 from skillopt.model.providers.schema_text import schema_text
-from skillopt.model.providers.wire import as_mapping, parse_body, shortened, whole
-from skillopt.model.types import ChatReply, ChatRequest, Finish, Message, ToolCall, Usage
+from skillopt.model.providers.wire import as_mapping, inner_error, parse_body, read_finish, whole
+from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
 
 PATH = "/v1/messages"
 _CACHE = {"type": "ephemeral"}
 _NOTHING = "(empty)"
 """In place of an empty message, which the API refuses."""
-_FINISH: Mapping[str, Finish] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-    "tool_use": "tool_calls",
-}
 _DATA_URL = re.compile(r"data:(?P<type>[\w/.+-]+);base64,(?P<data>.*)", re.DOTALL)
 Part = Literal["effort", "format", "tool_choice", "cache_control"]
 _WORDS: Mapping[Part, tuple[str, ...]] = {
@@ -181,8 +176,10 @@ def read_message(text: str, where: str) -> ChatReply:
     """The reply in a 200's body. Raises `TransientModelError` for anything that is not one."""
     found = as_mapping(parse_body(text, where))
     content: Any = found.get("content")
+    if found.get("error"):
+        raise inner_error(found["error"], where)
     if not isinstance(content, list) or found.get("type") == "error":
-        raise TransientModelError(f"{where} answered without content: {shortened(text, limit=300)}")
+        raise TransientModelError(f"{where} answered without content: {shorten(text, 300)}")
     said: list[str] = []
     calls: list[ToolCall] = []
     for block in (as_mapping(entry) for entry in cast("list[Any]", content)):
@@ -191,8 +188,9 @@ def read_message(text: str, where: str) -> ChatReply:
         elif block.get("type") == "tool_use":
             arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
             calls.append(ToolCall(str(block.get("id") or ""), str(block.get("name") or ""), arguments))
-    finish = _FINISH.get(str(found.get("stop_reason")), "stop")
-    return ChatReply("".join(said), finish, _usage(found.get("usage")), str(found.get("model") or ""), tuple(calls))
+    finish, ended_with = read_finish(found.get("stop_reason"), text, where)
+    model = str(found.get("model") or "")
+    return ChatReply("".join(said), finish, _usage(found.get("usage")), model, tuple(calls), ended_with)
 
 
 def _usage(raw: Any) -> Usage:

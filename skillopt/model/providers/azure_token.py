@@ -17,8 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from skillopt.core.errors import ConfigError, FatalModelError, TransientModelError
-from skillopt.core.redact import redact
-from skillopt.model.providers.wire import shortened
+from skillopt.core.shorten import shorten
 
 MARGIN_S = 300.0
 _AZ_SECONDS = 60.0
@@ -76,7 +75,7 @@ async def from_az(scope: str) -> Token:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    said = redact(shortened((err or out).decode("utf-8", "replace")))
+    said = shorten((err or out).decode("utf-8", "replace"), 600)
     if process.returncode != 0:
         raise FatalModelError(f"azure_cli: az exited with {process.returncode}: {said}", hint="run az login")
     try:
@@ -115,6 +114,6 @@ async def from_managed_identity(scope: str, client_id: str) -> Token:
         return await asyncio.to_thread(fetch)
     except (CredentialUnavailableError, ClientAuthenticationError) as error:
         raise FatalModelError(
-            f"managed_identity: {redact(shortened(str(error.message), limit=300))}",
+            f"managed_identity: {shorten(str(error.message), 300)}",
             hint="give the machine an identity that may use the endpoint, or use another azure_openai_auth_mode",
         ) from None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 
 from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
-from skillopt.core.redact import redact
+from skillopt.core.shorten import shorten
 from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
-from skillopt.model.providers.wire import as_mapping, shortened
+from skillopt.model.providers.wire import LONGEST_WORDS, as_mapping
 from skillopt.model.types import BackendSettings, ChatReply
 
 BASE_URL = "https://api.minimax.io/v1"
@@ -64,7 +64,7 @@ class MinimaxBackend(CompatibleBackend):
         code = found.get("status_code")
         if not isinstance(code, int) or code == 0:
             return None
-        words = redact(shortened(str(found.get("status_msg") or "no explanation")), self.secrets)
+        words = shorten(str(found.get("status_msg") or "no explanation"), LONGEST_WORDS, self.secrets)
         message = (
             f"{where} answered 400: {words} (code {code})" if code == _BAD_REQUEST else f"{where}: {words} ({code})"
         )

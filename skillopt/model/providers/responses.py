@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from skillopt.core.errors import TransientModelError
-from skillopt.model.providers.wire import as_mapping, parse_body, shortened, whole
-from skillopt.model.types import ChatReply, ChatRequest, Finish, Message, ToolCall, Usage
+from skillopt.core.shorten import shorten
+from skillopt.model.providers.wire import as_mapping, inner_error, parse_body, read_finish, read_usage
+from skillopt.model.types import ChatReply, ChatRequest, Finish, Message, ToolCall
 
 PATH = "/responses"
 _FAMILIES = ("gpt-5-codex", "gpt-5.1-codex", "gpt-5.2-codex", "gpt-5.3-codex", "codex-mini", "gpt-5.4-pro")
@@ -87,9 +88,10 @@ def read_response(text: str, where: str) -> ChatReply:
     found = as_mapping(raw)
     output: Any = found.get("output")
     status = found.get("status")
-    if status == "failed" or not isinstance(output, list):
-        words = as_mapping(found.get("error")).get("message") or text
-        raise TransientModelError(f"{where} answered without output: {shortened(str(words), limit=300)}")
+    if found.get("error"):
+        raise inner_error(found["error"], where)
+    if status not in (None, "completed", "incomplete") or not isinstance(output, list):
+        raise TransientModelError(f"{where} answered without output: {shorten(text, 300)}")
     said: list[str] = []
     refused: list[str] = []
     calls: list[ToolCall] = []
@@ -105,25 +107,17 @@ def read_response(text: str, where: str) -> ChatReply:
                 refused.append(str(part.get("refusal") or ""))
             elif part.get("type") == "output_text":
                 said.append(str(part.get("text") or ""))
-    finish = _finish(found, bool(refused), bool(calls))
+    finish, ended_with = _finish(found, bool(refused), bool(calls), text, where)
     reply = "".join(said) or "".join(refused)
-    return ChatReply(reply, finish, _usage(found.get("usage")), str(found.get("model") or ""), tuple(calls))
+    model = str(found.get("model") or "")
+    return ChatReply(reply, finish, read_usage(found.get("usage")), model, tuple(calls), ended_with)
 
 
-def _finish(found: Mapping[str, Any], refused: bool, called: bool) -> Finish:
+def _finish(found: Mapping[str, Any], refused: bool, called: bool, text: str, where: str) -> tuple[Finish, str]:
     if found.get("status") == "incomplete":
-        reason = as_mapping(found.get("incomplete_details")).get("reason")
-        return "refusal" if reason == "content_filter" else "length"
+        reason = as_mapping(found.get("incomplete_details")).get("reason") or "max_output_tokens"
+        finish, word = read_finish(reason, text, where)
+        return ("unknown", str(reason)[:60]) if finish == "stop" else (finish, word)
     if refused:
-        return "refusal"
-    return "tool_calls" if called else "stop"
-
-
-def _usage(raw: Any) -> Usage:
-    usage = as_mapping(raw)
-    return Usage(
-        prompt_tokens=whole(usage.get("input_tokens")),
-        completion_tokens=whole(usage.get("output_tokens")),
-        cached_tokens=whole(as_mapping(usage.get("input_tokens_details")).get("cached_tokens")),
-        reasoning_tokens=whole(as_mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
-    )
+        return "refusal", ""
+    return ("tool_calls" if called else "stop"), ""

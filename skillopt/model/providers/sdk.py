@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from skillopt.core.errors import TransientModelError
 from skillopt.core.json_types import JsonObject
 from skillopt.core.redact import MARK, redact
+from skillopt.core.shorten import shorten
 from skillopt.model.providers.endpoint import LEAST_REAL_KEY, is_loopback
-from skillopt.model.providers.wire import is_filtered, shortened, status_error
+from skillopt.model.providers.wire import LONGEST_WORDS, is_filtered, status_error
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -55,7 +56,7 @@ async def post(
         raise TransientModelError(f"{where}: no answer within {timeout_s:g} s") from None
     except module.APIConnectionError as error:
         cause: BaseException | None = error.__cause__
-        words = shortened(str(cause)) if cause is not None else ""
+        words = shorten(str(cause), LONGEST_WORDS, secrets) if cause is not None else ""
         said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
         raise TransientModelError(redact(said, secrets)) from None
 

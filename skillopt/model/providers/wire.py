@@ -9,22 +9,15 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
-from skillopt.core.redact import redact
+from skillopt.core.shorten import shorten
+from skillopt.model.providers.finish import Ending, ending_of
 from skillopt.model.types import ChatReply, Finish, ToolCall, Usage
 
-_FINISH: Mapping[str, Finish] = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-}
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _OVERLOADED = frozenset({429, 503, 529})
 _CONTEXT = re.compile(
@@ -47,18 +40,21 @@ _HINTS = {
 }
 _UNKNOWN_MODEL = re.compile(r"model_not_found|DeploymentNotFound|not_found_error|model\b.{0,80}(?:not exist|not found)")
 _MODEL_HINT = "check the model name of this role"
-_LONGEST_WORDS = 600
+LONGEST_WORDS = 600
 
 
 def read_reply(text: str, where: str) -> ChatReply:
     """The reply in a 200's body. Raises `TransientModelError` for anything that is not one; `where` is the URL."""
     raw = parse_body(text, where)
+    body = as_mapping(raw)
     choice = _first_choice(raw)
+    told = body.get("error") or (choice or {}).get("error") or as_mapping((choice or {}).get("message")).get("error")
+    if told:
+        raise inner_error(told, where)
     if choice is None:
-        raise TransientModelError(f"{where} answered without choices: {shortened(text, limit=300)}")
-    body = cast("Mapping[str, Any]", raw)
+        raise TransientModelError(f"{where} answered without choices: {shorten(text, 300)}")
     message = cast("Mapping[str, Any]", choice.get("message") or {})
-    finish = _FINISH.get(str(choice.get("finish_reason")), "stop")
+    finish, ended_with = read_finish(choice.get("finish_reason"), text, where)
     content = _content(message.get("content"))
     usage, model = read_usage(body.get("usage")), str(body.get("model") or "")
     if content is None and message.get("refusal"):
@@ -69,7 +65,7 @@ def read_reply(text: str, where: str) -> ChatReply:
     thought = message.get("reasoning_content") or message.get("reasoning")
     if not content and not calls and finish == "stop" and isinstance(thought, str) and thought.strip():
         content = f"<think>{thought.strip()}</think>"  # said without an answer: visible as what it is
-    return ChatReply(content or "", finish, usage, model, calls)
+    return ChatReply(content or "", finish, usage, model, calls, ended_with)
 
 
 def _tool_calls(raw: Any) -> tuple[ToolCall, ...]:
@@ -97,7 +93,7 @@ def parse_body(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise TransientModelError(f"{where} answered with invalid JSON: {shortened(text, limit=120)!r}") from None
+        raise TransientModelError(f"{where} answered with invalid JSON: {shorten(text, 120)!r}") from None
 
 
 def _first_choice(raw: Any) -> Mapping[str, Any] | None:
@@ -126,11 +122,17 @@ def read_usage(raw: Any) -> Usage:
     if not isinstance(raw, Mapping):
         return Usage()
     usage = cast("Mapping[str, Any]", raw)
+
+    def told(*names: str) -> Any:
+        return next((usage[name] for name in names if usage.get(name) is not None), None)
+
+    read = as_mapping(told("prompt_tokens_details", "input_tokens_details"))
+    made = as_mapping(told("completion_tokens_details", "output_tokens_details"))
     return Usage(
-        prompt_tokens=whole(usage.get("prompt_tokens")),
-        completion_tokens=whole(usage.get("completion_tokens")),
-        cached_tokens=whole(as_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        reasoning_tokens=whole(as_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        prompt_tokens=whole(told("prompt_tokens", "input_tokens")),
+        completion_tokens=whole(told("completion_tokens", "output_tokens")),
+        cached_tokens=whole(read.get("cached_tokens")),
+        reasoning_tokens=whole(made.get("reasoning_tokens")),
     )
 
 
@@ -139,24 +141,47 @@ def whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def server_words(body: str) -> str:
-    """What a failed response says, from the usual error shapes or the raw text."""
+def server_words(body: str, secrets: Collection[str] = ()) -> str:
+    """What a failed response says, from the usual error shapes or the raw text; one line without secrets."""
     try:
         raw: Any = json.loads(body)
     except ValueError:
-        return shortened(body)
+        return shorten(body, LONGEST_WORDS, secrets)
     error: Any = cast("Mapping[str, Any]", raw).get("error", raw) if isinstance(raw, Mapping) else raw
-    if isinstance(error, Mapping):
-        fields = cast("Mapping[str, Any]", error)
-        told = fields.get("message") or fields.get("detail") or fields.get("code")
-        return shortened(str(told if told else json.dumps(fields)))
-    return shortened(str(error))
+    return shorten(_told(error), LONGEST_WORDS, secrets)
 
 
-def shortened(text: str, *, limit: int = _LONGEST_WORDS) -> str:
-    """One line of at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def _told(error: Any) -> str:
+    """The words of an error object, or the object itself."""
+    if not isinstance(error, Mapping):
+        return str(error)
+    fields = cast("Mapping[str, Any]", error)
+    words = fields.get("message") or fields.get("detail") or fields.get("code")
+    return str(words if words else json.dumps(fields))
+
+
+def inner_error(error: Any, where: str) -> ModelError:
+    """The error that a 200 reports in its body: put into its class by its status, else one that is asked again."""
+    code = as_mapping(error).get("code") or as_mapping(error).get("status")
+    status = int(code) if isinstance(code, (int, str)) and re.fullmatch(r"[45]\d\d", str(code)) else 0
+    body = error if isinstance(error, str) else json.dumps(error)
+    if not status and _NO_CREDIT.search(body):
+        status = 402
+    if status:
+        return status_error(status, json.dumps({"error": error}), {}, where=where, secrets=())
+    overloaded = re.search(r"overload|rate.?limit|capacity", body, re.IGNORECASE) is not None
+    return TransientModelError(
+        f"{where} answered with an error: {shorten(_told(error), LONGEST_WORDS)}", overloaded=overloaded
+    )
+
+
+def read_finish(word: Any, text: str, where: str, *, also: Iterable[tuple[str, Ending]] = ()) -> tuple[Finish, str]:
+    """(finish, the provider's word where it is unknown). Raises `TransientModelError` when the word is a failure's;
+    `text` is the body, for the message."""
+    ending = ending_of(word, also=also)
+    if ending == "failed":
+        raise TransientModelError(f"{where}: the reply ended with {str(word)[:60]!r}: {shorten(text, 300)}")
+    return ending, str(word)[:60] if ending == "unknown" else ""
 
 
 def is_filtered(status: int, body: str) -> bool:
@@ -168,7 +193,7 @@ def status_error(
     status: int, body: str, headers: Mapping[str, str], *, where: str, secrets: Collection[str]
 ) -> ModelError:
     """The error for a response with a failure status."""
-    words = redact(server_words(body), secrets)
+    words = server_words(body, secrets)
     message = f"{where} answered {status}: {words or 'no explanation'}"
     if status == 429 and _NO_CREDIT.search(body):
         return FatalModelError(message, hint="the account has no credit left")

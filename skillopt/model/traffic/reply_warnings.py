@@ -19,6 +19,7 @@ _TOOL_MARKS = ("<tool_call>", "[TOOL_CALLS]", "<|tool_call|>", "<|tool_calls_sec
 
 REASONING_ONLY = "reasoning only"
 TOOL_TEXT = "tool call as text"
+UNKNOWN_END = "unknown end"
 
 
 def symptoms(request: ChatRequest, reply: ChatReply) -> Iterator[tuple[str, str]]:
@@ -28,6 +29,12 @@ def symptoms(request: ChatRequest, reply: ChatReply) -> Iterator[tuple[str, str]
             REASONING_ONLY,
             "replies with its reasoning and no answer; switch thinking off (thinking_mode: disabled), raise the "
             "completion cap, or give the server a reasoning parser",
+        )
+    if reply.finish == "unknown":
+        yield (
+            f"{UNKNOWN_END} {reply.ended_with}",
+            f"ends replies with {reply.ended_with!r}, which nobody here knows; such replies are not taken for whole "
+            "ones, and their items are not scored",
         )
     mark = next((mark for mark in _TOOL_MARKS if mark in reply.text), None)
     if mark is not None and not reply.tool_calls and not _was_shown(request, mark):

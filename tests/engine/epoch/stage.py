@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatRequest
+from skillopt.records.events import Event
 
 KINDS = 4
 Say = Callable[[ChatRequest], "dict[str, Any] | Exception"]
@@ -117,7 +118,7 @@ class Ran:
     root: Path
     play: Play
     stopped_by: str | None
-    events: list[tuple[str, Mapping[str, Any]]]
+    events: list[Event]
 
     def read(self, name: str) -> Any:
         return json.loads((self.root / name).read_text())
@@ -183,9 +184,9 @@ async def play(
         section, option = key.split("__", 1)
         config.setdefault(section, {})[option] = value
     (root / "config.yaml").write_text(yaml.safe_dump(config))
-    events: list[tuple[str, Mapping[str, Any]]] = []
+    events: list[Event] = []
     resolved = load_config(root / "config.yaml", environ={}, env_schemas=settings_schemas())
-    emit = Events([lambda event: events.append((event.name, event.data))])
+    emit = Events([events.append])
     async with open_run_context(resolved, out_root=root / "run", emit=emit) as context:
         done = await train(context)
     return Ran(root / "run", one, done.stopped_by, events)

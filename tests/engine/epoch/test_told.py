@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from skillopt.cli.narration import Story
+from skillopt.cli.narration import Narrator
 from skillopt.cli.train_log import TrainLog
 from skillopt.config import load_config, parse_overrides
 from skillopt.config.derived import Sizes
-from skillopt.core.events import Event
 from skillopt.envs.registry import settings_schemas
 from skillopt.forecast.workload import Range, workload
+from skillopt.records.events import BudgetUpdated, StageProgress
 from skillopt.testing.toy_task import write_config
 from tests.engine.epoch.stage import Ran, append, guide, play, remember
 
@@ -77,8 +77,8 @@ async def run_all(tmp_path: Path, **changes: Any) -> Ran:
 
 def log_lines(ran: Ran, path: Path) -> list[str]:
     log = TrainLog(path)
-    for name, data in ran.events:
-        log(Event(name, data))
+    for event in ran.events:
+        log(event)
     return path.read_text().splitlines()
 
 
@@ -97,8 +97,8 @@ async def test_log_and_console_tell_it(tmp_path: Path, gated: bool, mode: str) -
     assert order == sorted(order)
     verdict = log[log.index("[SLOW UPDATE epoch 3]") + 1]
     assert verdict.startswith("[slow update] action=REJECT" if gated else "[slow update] action=FORCE-ACCEPT")
-    story = Story()
-    told = [line for name, data in ran.events for line in story.tell(Event(name, data))]
+    narrator = Narrator()
+    told = [line for event in ran.events for line in narrator.tell(event)]
     assert sum(line.startswith(f"[slow update] acceptance={mode}") for line in told) == 1
     shown = [line for line in told if line.startswith(("[Epoch 2] ", "[Epoch 3] "))]
     assert len(shown) == 6
@@ -134,7 +134,8 @@ async def test_events_come_in_one_order_whatever_the_width(tmp_path: Path) -> No
     seen: list[list[tuple[str, object, object]]] = []
     for workers in (1, 8):
         ran = await run_all(tmp_path / str(workers), optimizer__use_meta_skill=True, env__workers=workers)
-        seen.append([(n, d.get("stage"), d.get("epoch")) for n, d in ran.events if not n.endswith(".progress")])
+        told = [e for e in ran.events if not isinstance(e, (StageProgress, BudgetUpdated))]
+        seen.append([(e.name, getattr(e, "stage", None), getattr(e, "epoch", None)) for e in told])
     assert seen[0] == seen[1]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skillopt.core.errors import BudgetExceeded, ConfigError
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.model.types import Usage
+from skillopt.records.events import BudgetUpdated, BudgetWarning, Event
 
 CALL = {"role": "target", "model": "m", "prompt_tokens": 100, "completion_tokens": 100, "usd": 0.5}
 
@@ -71,11 +72,22 @@ async def test_wall_time_counts_earlier_processes():
 
 
 async def test_warnings_come_once_at_half_and_at_four_fifths():
-    seen: list[tuple[str, float]] = []
-    budget = Budget(Limits(calls=10), emit=lambda name, /, **data: seen.append((name, data["share"])))
+    seen: list[Event] = []
+    budget = Budget(Limits(calls=10), emit=seen.append)
     for _ in range(10):
         budget.settle(await budget.reserve(**CALL), usage=Usage(1, 1), usd=0)
-    assert seen == [("budget.warning", 0.5), ("budget.warning", 0.8)]
+    assert [e.share for e in seen if isinstance(e, BudgetWarning)] == [0.5, 0.8]
+    (told,) = [e for e in seen if isinstance(e, BudgetUpdated)]
+    assert (told.calls, told.max_calls, told.usd) == (1, 10, 0), "seldom, so that it never delays a run"
+    budget.tell()
+    assert isinstance(seen[-1], BudgetUpdated) and seen[-1].calls == 10
+
+
+async def test_money_that_is_not_known_is_told_as_unknown():
+    seen: list[Event] = []
+    budget = Budget(emit=seen.append)
+    budget.settle(await budget.reserve(**CALL), usage=Usage(1, 1), usd=None)
+    assert isinstance(seen[-1], BudgetUpdated) and seen[-1].usd is None
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 50)), min_size=1, max_size=30), st.integers(1, 400))

@@ -15,6 +15,7 @@ from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
+from skillopt.records.events import Notice
 from skillopt.testing.toy_task import write_config, write_data
 
 ALONE: dict[str, Any] = {
@@ -93,7 +94,7 @@ def run(tmp_path: Path) -> Run:
         resolved = load_config(path, overrides=overrides, environ={}, env_schemas=settings_schemas())
         notices: list[str] = []
         events = Events()
-        events.add(lambda event: notices.append(str(event.data.get("text"))) if event.name == "notice" else None)
+        events.add(lambda event: notices.append(event.text) if isinstance(event, Notice) else None)
         async with open_run_context(resolved, out_root=tmp_path / name, emit=events) as context:
             await train(context)
         return Done(tmp_path / name, [json.loads(line) for line in log.read_text().splitlines()], notices)

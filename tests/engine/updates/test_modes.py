@@ -130,9 +130,9 @@ async def test_a_document_that_copies_a_sealed_item_is_vetoed(run: Run, mode: di
     done = await run(LEAK, **mode)
     sealed = "Box 18 is of kind 2 and holds"
     for record in done.history:
-        assert record["action"] == "skip_no_rewrite" and record["n_edits_leaked"] == 1
+        assert record["action"] == "skip_no_rewrite" and record["n_edits_vetoed"] == 1
         assert record["reason"] == "vetoed: the rewritten skill quotes a selection item"
-        rows = json.loads(done.step(record["step"], "leakage.json").read_text())
+        rows = json.loads(done.step(record["step"], "vetoed.json").read_text())
         assert [(row["index"], row["op"]) for row in rows] == [(0, "whole document")]
         name = "rewrite_result.json" if mode == SUGGESTIONS else "full_rewrite_result.json"
         assert sealed not in done.step(record["step"], name).read_text()
@@ -147,10 +147,10 @@ async def test_text_that_the_initial_skill_holds_is_no_leak(run: Run, mode: dict
 
     (tmp_path / "skill.md").write_text(f"An example: {toy.toy_item(18)['question']}\n")
     done = await run(LEAK, **mode, env__skill_init=str(tmp_path / "skill.md"))
-    assert {r["n_edits_leaked"] for r in done.history} == {0}
+    assert {r["n_edits_vetoed"] for r in done.history} == {0}
     assert "skip_no_rewrite" not in {r["action"] for r in done.history}
     off = await run(LEAK, name="off", **mode, optimizer__leakage="off")
-    assert {r["n_edits_leaked"] for r in off.history} == {0} and off.prompts("gate")
+    assert {r["n_edits_vetoed"] for r in off.history} == {0} and off.prompts("gate")
 
 
 SUGGEST_A_LEAK = """
@@ -166,8 +166,8 @@ def answer(r):
 async def test_a_leaking_suggestion_does_not_reach_the_writer(run: Run) -> None:
     done = await run(SUGGEST_A_LEAK, **SUGGESTIONS)
     assert all("RULE 5: name it." in text and "Say it like this" not in text for text in done.prompts("rewrite"))
-    assert {r["n_edits_leaked"] for r in done.history} == {1} and done.prompts("rewrite")
-    rows = json.loads(done.step(1, "leakage.json").read_text())
+    assert {r["n_edits_vetoed"] for r in done.history} == {1} and done.prompts("rewrite")
+    rows = json.loads(done.step(1, "vetoed.json").read_text())
     assert (rows[0]["index"], rows[0]["op"]) == (1, "add_rule")
     assert "train_item" in {leak["source"] for leak in rows[0]["leaks"]}
     refused = await run(SUGGEST_A_LEAK, name="refused", **SUGGESTIONS, optimizer__leakage="refuse")

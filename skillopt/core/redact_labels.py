@@ -1,0 +1,85 @@
+"""Secrets that only their surroundings tell: values behind a label, in a header, a cookie or a signed address.
+
+Every pattern keeps its first group (the label) and covers the value behind it. `CERTAIN` ones hold in data too,
+`LIKELY` ones are for what people read about a run. Places, placeholders and prose are no values: `PWD=/home/me`,
+`Bearer <token>`, "Invalid API key". Quotes may be escaped (JSON inside JSON). Looks ahead are bounded, so that no text,
+however made, takes more than linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_GAP = r"\\*[\"']?\s{0,20}[:=]\s{0,20}\\*[\"']?"
+_NO_PLACEHOLDER = (
+    r"(?!<|\$|\{|\[|%[a-z(]|\*{3}|x{4}|\.{3}|your|my[_-]|insert|replace|example|placeholder|os\.|process\.|env\.|\.env"
+    r"|(?-i:[A-Z]{2,20}(?:_[A-Z]{2,20}){1,6}\b)|token\b|api[_-]?key\b)"
+)
+"""What stands in examples where a key goes."""
+_PLACE = r"(?:(?:~|\.\.?)/|/[a-z][\w.-]{0,60}/|[a-z]:[\\/])"
+_NO_PLACE = rf"(?!{_PLACE})"
+"""Where a key lies is no key: `private_key=/etc/ssl/key1.pem`."""
+_MIXED = r"(?=[^\s\"',;&]{0,400}\d)(?=[^\s\"',;&]{0,400}[A-Za-z])"
+_TOKEN = rf"{_NO_PLACEHOLDER}{_MIXED}[A-Za-z0-9_\-.~+/=%]{{16,}}"
+_KEY_VALUE = rf"{_NO_PLACE}{_TOKEN}"
+_VALUE = rf"{_NO_PLACE}{_NO_PLACEHOLDER}(?=[^\s\"',;&]{{0,400}}\d)[A-Za-z0-9_\-.~+/=%]{{12,}}"
+_LABEL = (
+    r"(?:api[_-]?key"
+    r"|(?:access|refresh|auth|id|session|security|csrf|xsrf|vault|private|subscription|bot|deploy|api)[_-]?token|secret"
+    r"|(?:access|subscription|account|private|functions|signing|encryption|master|shared)[_-]?key|password|passwd"
+    rf"|passphrase|pwd(?={_GAP}(?![/~.]|[a-z]:)))"
+)
+_SIGNED = (
+    r"(?:(?:x-(?:amz|goog|ms|oss|cos|obs|tos)-)?(?:signature|credential|security-token)|q-signature|sig|hmac"
+    r"|(?:aws|oss)accesskeyid|key-pair-id|rlkey|hdn(?:ts|ea)|key|token|jwt|api[_-]?(?:key|token)"
+    r"|(?:access|id|refresh|auth|session)[_-]?token|(?:client|app)[_-]?secret|secret|password|pwd|sid|session(?:id)?)"
+)
+"""Parameters of an address that let its holder in."""
+_COOKIE = (
+    r"(?:(?:j|php|asp\.net_|aspx)?sess(?:ion)?_?id|connect\.sid|laravel_session|_session_id|csrftoken|xsrf-token"
+    r"|auth_token|remember_token|__secure-[\w.-]{1,40}|__host-[\w.-]{1,40})"
+)
+"""Names of cookies that log somebody in, wherever they stand."""
+
+CERTAIN: tuple[re.Pattern[str], ...] = (
+    re.compile(r"(https://hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{16,}"),
+    re.compile(rf"(?i)(authorization{_GAP}(?:bearer|basic|token)\s+){_NO_PLACEHOLDER}[^\s\"',;]{{8,}}"),
+    re.compile(rf"(?i)(authorization{_GAP})(?!(?:bearer|basic|token|digest|aws4|goog4|oss4|acs3)\b){_TOKEN}"),
+    re.compile(r"(?i)((?:aws4|goog4|oss4|acs3)-[\w-]{4,20}\s[^\r\n]{0,600}?signature=)[0-9a-f]{32,}"),
+    re.compile(rf"(?i)((?:bearer|basic)\s+)(?=[^\s\"',;]{{0,400}}\d)(?=[^\s\"',;]{{0,400}}[a-z]){_TOKEN}"),
+    re.compile(rf"(?i)({_LABEL}{_GAP}){_KEY_VALUE}"),
+    re.compile(r"(?i)(key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"),
+    re.compile(rf"(?i)(\bx-[\w-]{{0,40}}(?:token|secret|signature(?:-256)?|credential)(?:{_GAP}|%3d)(?:sha\d+=)?){_TOKEN}"),
+    re.compile(rf"(?i)((?:[?&;]|&amp;|%26|\\u0026){_SIGNED}(?:=|%3d))(?=[^&\s\"']{{0,400}}\d){_NO_PLACEHOLDER}[^&\s\"'<>\\]{{16,}}"),
+    re.compile(rf"(?i)(\b{_COOKIE}{_GAP}){_TOKEN}"),
+    re.compile(r"(?i)(\bstripe-signature\\*[\"']?\s*[:=][^\r\n]{0,60}v1=)[0-9a-f]{32,}"),
+)  # fmt: skip
+LIKELY: tuple[re.Pattern[str], ...] = (
+    re.compile(rf"(?i)(\bbearer\s+){_NO_PLACEHOLDER}(?=[^\s\"',;]{{0,400}}(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{{8,}}"),
+    # Prose: "basic error-handling."
+    re.compile(rf"(?i)(\bbasic\s+){_NO_PLACEHOLDER}(?=[^\s\"',;]{{0,400}}[\d=])[A-Za-z0-9_\-.~+/=]{{8,}}"),
+    re.compile(rf"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+){_NO_PLACEHOLDER}[^\s\"',;]+"),
+    re.compile(rf"(?i)([\"']{_LABEL}[\"']\s*:\s*[\"']){_NO_PLACE}(?:\\.|[^\"'\\])+(?=[\"'])"),
+    re.compile(rf"(?i)({_LABEL}\s*[=:]\s*[\"']?){_VALUE}"),
+    re.compile(rf"(?i)(\b(?:x-)?api-key[\"']?\s*[:=]\s*[\"']?){_NO_PLACEHOLDER}[A-Za-z0-9_\-.]{{8,}}"),
+    re.compile(rf"(?i)([?&](?:{_SIGNED}|code)=){_NO_PLACEHOLDER}[^&\s\"']{{8,}}"),
+    re.compile(rf"(?i)(\b[\w-]{{0,40}}(?:token|signature){_GAP}){_KEY_VALUE}"),
+)
+
+_COOKIES = re.compile(
+    r"(?i)(?:\b(?:set-cookie2?|cookie)\b\\*[\"']?\s{0,20}[:=]\s{0,20}\\*[\"']?|--cookie\s{1,20}[\"']?)(?P<rest>[^\r\n\"'\\]{8,4096})"
+)
+_PAIR = re.compile(
+    r"(?i)(?:^|;)\s*(?!(?:expires|max-age|path|domain|samesite|priority|version)=)[^=;,\s]{1,120}="
+    rf"(?P<value>{_NO_PLACEHOLDER}(?=[^\s;,]{{0,400}}\d)[^\s;,]{{16,}})"
+)
+
+
+def cookie_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the long values of cookie headers stand: each may be a session."""
+    if "ookie" not in text and "OOKIE" not in text:
+        return
+    for header in _COOKIES.finditer(text):
+        for pair in _PAIR.finditer(header["rest"]):
+            yield header.start("rest") + pair.start("value"), header.start("rest") + pair.end("value")

@@ -1,0 +1,93 @@
+"""Why a run came to what it came to: counts of what became of candidates, why none was kept, signs of something broken.
+
+Pure functions of the records. One fact has one word: a draft was kept to be proven later, `undecided` means that too
+few items could be measured, and where no candidate reached the gate none is said to have failed there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from skillopt.records.schema import GateRecord, StepRecord, Summary
+from skillopt.records.vocabulary import Action
+
+_COUNTED: tuple[tuple[str, tuple[Action, ...]], ...] = (
+    ("accepted", (Action.ACCEPT_NEW_BEST, Action.ACCEPT, Action.FORCE_ACCEPT)),
+    ("rejected", (Action.REJECT,)),
+    ("kept as drafts", (Action.DRAFT,)),
+    ("undecided", (Action.UNDECIDED,)),
+    ("skipped", (Action.SKIP_NO_PATCHES, Action.SKIP_NO_REWRITE)),
+)
+
+
+def nothing_measured(summary: Summary) -> bool:
+    """True for a run that ended before its initial skill was measured: it says nothing of any skill."""
+    return summary.stopped is not None and not summary.measured
+
+
+def candidate_counts(steps: Sequence[StepRecord]) -> str:
+    """`2 accepted, 1 rejected, 0 undecided, 1 skipped`; drafts are named where the rule makes any."""
+    found = Counter(record.gate.action for record in steps)
+    counts = [(word, sum(found[action] for action in actions)) for word, actions in _COUNTED]
+    return ", ".join(f"{count} {word}" for word, count in counts if count or word != "kept as drafts")
+
+
+def why_nothing(summary: Summary, steps: Sequence[StepRecord]) -> str:
+    """Why no candidate was kept, or a blank text when one was."""
+    actions = _actions(summary, steps)
+    if any(action.kept for action in actions) and not (summary.unchanged and _only_drafts(actions)):
+        return ""
+    if summary.last_look is not None and summary.last_look.proven:
+        return ""
+    if not steps:
+        return summary.stopped or "no step was finished"
+    reasons: list[str] = []
+    if summary.baseline_selection_hard is not None and summary.baseline_selection_hard >= 1:
+        reasons.append("the initial skill already solves every selection item (ceiling), so nothing can beat it")
+    gates = [record.gate for record in steps]
+    reasons += _by_reason((g for g in gates if g.action.skipped), len(steps), "no usable edit was proposed")
+    reasons += _by_reason((g for g in gates if g.action is Action.REJECT and not g.asked), len(steps), "rejected")
+    for action, text in (
+        (Action.REJECT, "the candidate did not beat the current skill"),
+        (Action.DRAFT, "the candidate was kept as a draft, and no draft was proven"),
+        (Action.UNDECIDED, "too few items could be measured to decide"),
+    ):
+        count = sum(g.action is action and (g.asked or action is not Action.REJECT) for g in gates)
+        if count:
+            reasons.append(f"{count} of {len(steps)} steps: {text}")
+    if summary.stopped:
+        reasons.append(f"the run was stopped: {summary.stopped}")
+    return "; ".join(reasons)
+
+
+def _actions(summary: Summary, steps: Sequence[StepRecord]) -> list[Action]:
+    """What became of every candidate: of steps, of their notes and of epoch ends."""
+    notes = [record.notes.appendix.action for record in steps if record.notes is not None]
+    return [*(record.gate.action for record in steps), *notes, *(end.action for end in summary.epoch_ends)]
+
+
+def _only_drafts(actions: Iterable[Action]) -> bool:
+    """True when all that was kept were drafts that nothing proved."""
+    return all(action is Action.DRAFT for action in actions if action.kept)
+
+
+def _by_reason(gates: Iterable[GateRecord], total: int, otherwise: str) -> list[str]:
+    found = Counter(gate.reason or otherwise for gate in gates)
+    return [f"{count} of {total} steps: {text}" for text, count in found.items()]
+
+
+def alarms(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
+    """Signs that something is broken rather than unhelpful."""
+    found: list[str] = []
+    scores = [r.gate.candidate_gate_score for r in steps if r.gate.candidate_gate_score is not None]
+    if len(scores) > 1 and not any(scores) and (summary.baseline_selection_hard or 0) > 0:
+        found.append(f"all {len(scores)} measured candidates scored 0 while the initial skill did not: look at one")
+    dropped = sum(r.n_dropped_replies for r in steps) + sum(end.n_dropped_replies for end in summary.epoch_ends)
+    if dropped:
+        found.append(f"{dropped} optimizer replies could not be used (after one re-ask each)")
+    reports = [r.edit_apply_summary for r in steps if r.edit_apply_summary is not None]
+    failed, total = sum(report.skipped for report in reports), sum(report.total for report in reports)
+    if failed:
+        found.append(f"{failed} of {total} edits did not fit the skill's text and were not applied")
+    return found

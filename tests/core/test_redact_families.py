@@ -1,0 +1,136 @@
+"""Whole families of labelled secrets leave, in every clothing; places, placeholders and data stay."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+import time
+
+import pytest
+
+from skillopt.core.lint import Document, lint
+from skillopt.core.redact import MARK, redact, redact_reply, secret_spans
+
+HEX64 = "".join(random.Random(1).choices("0123456789abcdef", k=64))
+MIXED40 = "a7" + "".join(random.Random(2).choices(string.ascii_letters + string.digits, k=38))
+URL = "https://bucket.example/x.csv"
+
+COOKIES = [
+    "Set-Cookie: session={}; Path=/; HttpOnly; Max-Age=3600",
+    "set-cookie: __Host-sid={}; Secure",
+    "Cookie: theme=dark; sid={}",
+    "Cookie: a={}; b=2",
+    '{{"Set-Cookie": "session={}; Path=/"}}',
+    "curl --cookie 'id={}' https://x.example",
+    "JSESSIONID={}",
+    "connect.sid: {}",
+    'cookies = {{"sessionid": "{}"}}',
+    "csrftoken={}",
+]
+SIGNED = [
+    URL + "?X-Amz-Signature={}",
+    URL + "?X-Amz-Date=20240101T000000Z&X-Amz-Security-Token={}&X-Amz-Expires=60",
+    URL + "?X-Amz-Credential={}",
+    "X-Amz-Signature={}",
+    '{{"X-Amz-Signature": "{}"}}',
+    "X-Goog-Signature={}",
+    URL + "?Expires=17&Signature={}&Key-Pair-Id=K2J3",
+    URL + "?sv=2022&sig={}",
+    URL + "?a=1&amp;sig={}",
+    URL + "?OSSAccessKeyId=x&Signature={}",
+    URL + "?q-signature={}",
+    URL + "?client_secret={}",
+    "redirect=https%3A%2F%2Fx%2F%3Fa%3D1%26X-Amz-Signature%3D{}",
+    "Authorization: AWS4-HMAC-SHA256 Credential=AKID/2024/us/s3/aws4_request, SignedHeaders=host, Signature={}",
+]
+HEADERS = [
+    "X-Auth-Token: {}",
+    "X-Vault-Token: {}",
+    "X-Subscription-Token: {}",
+    "PRIVATE-TOKEN: {}",
+    "X-Csrf-Token: {}",
+    "X-Hub-Signature-256: sha256={}",
+    "Stripe-Signature: t=1492774577,v1={}",
+    "Ocp-Apim-Subscription-Key: {}",
+    "x-functions-key: {}",
+    "Authorization: {}",
+    "Proxy-Authorization: Basic {}",
+    '{{"aws_session_token": "{}"}}',
+    '{{"SecretAccessKey": "{}"}}',
+    "client_secret={}",
+]
+
+
+@pytest.mark.parametrize("form", COOKIES + SIGNED + HEADERS)
+@pytest.mark.parametrize("value", [HEX64, MIXED40], ids=["hex64", "mixed40"])
+def test_value_leaves_also_from_replies_and_stays_out(form: str, value: str) -> None:
+    if "v1=" in form or "AWS4" in form:
+        value = HEX64
+    text = form.format(value)
+    for clean in (redact, redact_reply):
+        for shown in (text, json.dumps({"log": text}), f"it said: {text}\nnext line"):
+            out = clean(shown)
+            assert value[:16] not in out and value[-16:] not in out and MARK in out
+            assert clean(out) == out
+    assert secret_spans(text)
+
+
+def test_all_cookies_of_a_header_leave_and_attributes_stay() -> None:
+    out = redact(f"Cookie: a={HEX64}; theme=dark; b={MIXED40}; Max-Age=3600")
+    assert out == f"Cookie: a={MARK}; theme=dark; b={MARK}; Max-Age=3600"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PWD=/home/user1/projects/skillopt2",
+        "OLDPWD=/srv/app1/releases/20240101",
+        "PWD=C:\\Users\\me2\\projects",
+        "private_key=/etc/ssl/private/server1.pem",
+        "api_key: ./secrets/key_2024_prod.txt",
+        "secret = ~/vault/key-1234567890.json",
+        "Authorization: Bearer <placeholder>",
+        "Authorization: Bearer <your-token-123>",
+        "Authorization: Bearer $API_TOKEN",
+        "Authorization: Bearer ${API_TOKEN_2}",
+        "Authorization: Bearer {{ token_1 }}",
+        "curl -H 'Authorization: Bearer YOUR_API_TOKEN'",
+        "Authorization: Bearer ACCESS_TOKEN",
+        "api_key=your-api-key-goes-here-1",
+        'client = Client(api_key=os.environ["KEY_1"])',
+        "Cookie: theme=dark; lang=en",
+        "a cookie recipe: 200 g of flour, 2 eggs",
+        "Set-Cookie: session=<session-id>; Path=/",
+        f"{URL}?page=2&sort=date_2024-01-01&order=ascending",
+        f"{URL}?X-Amz-Signature=<signature>",
+        "max_tokens: 16384, token_budget=4096",
+        "the signature: def f(x: int) -> str",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "the session starts at 2024-01-01T10:00:00Z",
+    ],
+)
+def test_no_false_positive(text: str) -> None:
+    assert redact(text) == text and redact_reply(text) == text and secret_spans(text) == []
+
+
+def test_a_placeholder_is_no_lint_error() -> None:
+    skill = "# Calls\n\nSend `Authorization: Bearer <placeholder>` and stay in `PWD=/home/user1/project2`.\n"
+    assert [f for f in lint(Document(skill)) if f.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["Cookie: a=", "x-amz-signature=", "bearer ", "?sig=&", "Set-Cookie: a=b;", "authorization: ", "pwd=", "token=a1"],
+)
+def test_time_is_linear(unit: str) -> None:
+    def cpu(size: int) -> float:
+        text = unit * (size // len(unit))
+        best = 1e9
+        for _ in range(2):
+            begun = time.process_time()
+            redact(text)
+            best = min(best, time.process_time() - begun)
+        return best
+
+    assert cpu(80_000) < 5 * cpu(20_000) + 0.2
