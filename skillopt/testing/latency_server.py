@@ -17,15 +17,16 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 from aiohttp import web
 
-Usage = Mapping[str, Any]
-Answer = Callable[[Mapping[str, Any]], tuple[str, "Usage | None"]]
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
+
+Usage = JsonObject
+Answer = Callable[[JsonObject], tuple[str, "Usage | None"]]
 
 ERRORS = {
     401: "Incorrect API key provided.",
@@ -90,7 +91,7 @@ class Stats:
         self.busy += change
         self.peak = max(self.peak, self.busy)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """Totals for `/stats`."""
         tallies = self.requests.values()
         return {
@@ -105,16 +106,16 @@ class Stats:
         }
 
 
-def echo(body: Mapping[str, Any]) -> tuple[str, Usage | None]:
+def echo(body: JsonObject) -> tuple[str, Usage | None]:
     """The default answer: the last message, with usage counted from text lengths."""
-    content = body["messages"][-1]["content"]
+    content = as_object(as_array(body["messages"])[-1])["content"]
     text = content if isinstance(content, str) else json.dumps(content)
     return text, counted(body, text)
 
 
-def counted(body: Mapping[str, Any], text: str) -> Usage:
+def counted(body: JsonObject, text: str) -> Usage:
     """A usage block with a quarter of the characters as tokens."""
-    prompt = sum(len(str(m["content"])) for m in body["messages"]) // 4 + 1
+    prompt = sum(len(str(as_object(m)["content"])) for m in as_array(body["messages"])) // 4 + 1
     completion = max(1, len(text) // 4)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
@@ -128,7 +129,7 @@ class LatencyServer:
         self.behaviour = behaviour or Behaviour()
         self.answer = answer
         self.stats = Stats()
-        self.bodies: list[dict[str, Any]] | None = [] if keep_bodies else None
+        self.bodies: list[dict[str, JsonValue]] | None = [] if keep_bodies else None
         self.headers: list[dict[str, str]] = []
         self.port = port
         self._arrivals = 0
@@ -198,7 +199,7 @@ class LatencyServer:
         tally = self.stats.requests.setdefault(key, Tally())
         tally.started += 1
         self._arrivals += 1
-        body: dict[str, Any] = json.loads(raw)
+        body: dict[str, JsonValue] = json.loads(raw)
         if self.bodies is not None:
             self.bodies.append(body)
             self.headers.append({k.lower(): v for k, v in request.headers.items()})
@@ -211,9 +212,7 @@ class LatencyServer:
             self.stats.statuses[status] = self.stats.statuses.get(status, 0) + 1
             self.stats.log.append((arrived, time.monotonic(), status))
 
-    async def _respond(
-        self, request: web.Request, body: Mapping[str, Any], key: str, tally: Tally
-    ) -> web.StreamResponse:
+    async def _respond(self, request: web.Request, body: JsonObject, key: str, tally: Tally) -> web.StreamResponse:
         nth = tally.started
         fate = self._fate(key, nth)
         if fate in ("401", "429"):
@@ -240,9 +239,7 @@ class LatencyServer:
             finally:
                 self.stats.occupy(-1)
 
-    async def _deliver(
-        self, request: web.Request, body: Mapping[str, Any], fate: str, tally: Tally
-    ) -> web.StreamResponse:
+    async def _deliver(self, request: web.Request, body: JsonObject, fate: str, tally: Tally) -> web.StreamResponse:
         text, usage = self.answer(body)
         finish = "stop"
         if fate == "length":
@@ -250,7 +247,7 @@ class LatencyServer:
             usage = counted(body, text) if usage is not None else None
         elif fate == "empty_content":
             text = ""
-        reply: dict[str, Any] = {
+        reply: dict[str, JsonValue] = {
             "id": f"chatcmpl-{self._arrivals}",
             "object": "chat.completion",
             "created": 0,

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from skillopt.core.json_types import as_number
 from skillopt.testing.latency_server import LatencyServer
 from skillopt.testing.toy_task import write_config
 from skillopt.testing.trees import tree
@@ -52,4 +53,4 @@ class Rig:
     @property
     def calls(self) -> int:
         """Requests that have arrived so far."""
-        return self.server.stats.to_json()["started"]
+        return int(as_number(self.server.stats.to_json()["started"]) or 0)

@@ -20,6 +20,7 @@ import yaml
 
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import text_digest
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.model.tokens import expected
 from skillopt.model.types import ChatReply, ChatRequest, Message, Usage
 from skillopt.testing import toy
@@ -53,7 +54,7 @@ class ScriptedBackend:
         """All scripted models of one name share a limiter."""
         return f"scripted://{self._model}"
 
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> JsonObject:
         """Kind, name and behaviour."""
         return {"kind": "scripted", "model": self._model, "version": self._version}
 
@@ -78,7 +79,7 @@ class ScriptedBackend:
         """Nothing to free."""
 
 
-def create(settings: Mapping[str, Any]) -> ScriptedBackend:
+def create(settings: JsonObject) -> ScriptedBackend:
     """Backend from a role's settings: `scripted_script` (a .yaml or .py file; blank is the toy), `model`.
 
     Raises `ConfigError` for a file that is missing or not a script.
@@ -165,31 +166,31 @@ class Script:
     def parse(cls, text: str, *, where: str) -> Script:
         """Read `rules: [{stage, system, user, reply | replies}]` and `default`. Raises `ConfigError`."""
         try:
-            raw: Any = yaml.safe_load(text)
+            raw: object = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"script {where} is not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(raw, Mapping):
             raise ConfigError(f"script {where} must be a mapping with `rules` and `default`")
-        script = cast("Mapping[str, Any]", raw)
+        script = cast("JsonObject", raw)
         _known(script, {"rules", "default"}, where)
         rules: Any = script.get("rules") or []
         if not isinstance(rules, list):
             raise ConfigError(f"script {where}: `rules` must be a list")
         default: Any = script.get("default")
-        parsed = [_rule(rule, f"{where}, rule {i}") for i, rule in enumerate(cast("list[Any]", rules), start=1)]
+        parsed = [_rule(rule, f"{where}, rule {i}") for i, rule in enumerate(cast("list[JsonValue]", rules), start=1)]
         return cls(tuple(parsed), None if default is None else str(default))
 
 
-def _known(fields: Mapping[str, Any], names: set[str], where: str) -> None:
+def _known(fields: JsonObject, names: set[str], where: str) -> None:
     unknown = sorted(set(fields) - names)
     if unknown:
         raise ConfigError(f"script {where}: unknown key {unknown[0]!r}", hint=f"known: {', '.join(sorted(names))}")
 
 
-def _rule(raw: Any, where: str) -> Rule:
+def _rule(raw: object, where: str) -> Rule:
     if not isinstance(raw, Mapping):
         raise ConfigError(f"script {where}: a rule is a mapping")
-    fields = cast("Mapping[str, Any]", raw)
+    fields = cast("JsonObject", raw)
     _known(fields, {"stage", "system", "user", "reply", "replies"}, where)
     replies: Any = fields.get("replies", [fields["reply"]] if "reply" in fields else None)
     if not isinstance(replies, Sequence) or isinstance(replies, str) or not replies:

@@ -13,9 +13,10 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from skillopt.core.hashing import digest, text_digest
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object
 from skillopt.model.types import ChatRequest
 from skillopt.testing import toy_rewrite
 
@@ -44,7 +45,7 @@ def toy_item(number: int) -> dict[str, str]:
 
 def respond(request: ChatRequest) -> str:
     """The toy's reply to any request of the pipeline."""
-    properties = cast("Mapping[str, Any]", (request.schema or {}).get("properties") or {})
+    properties = cast("JsonObject", (request.schema or {}).get("properties") or {})
     stage = request.stage
     if stage.startswith("ranking") or "selected_indices" in properties:
         return json.dumps(_ranking(request))
@@ -101,7 +102,7 @@ def _candidate(task: str) -> str:
     return min(names, key=lambda name: (-names[name], name), default="nothing")
 
 
-def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, Any]:
+def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, JsonValue]:
     """One to three proposals about kinds that the attempts mention and the skill does not rule yet."""
     generator = _generator(request)
     text = _text(request, "system", "user")
@@ -126,7 +127,7 @@ def _analysis(request: ChatRequest, *, compact: bool) -> dict[str, Any]:
     }
 
 
-def _guidance(request: ChatRequest) -> dict[str, Any]:
+def _guidance(request: ChatRequest) -> dict[str, JsonValue]:
     """Slow update: what the guidance held, and rules for kinds that failed; sometimes harm, sometimes nothing."""
     generator, text = _generator(request), _text(request, "user")
     guidance = _GUIDANCE.search(text)
@@ -145,23 +146,23 @@ def _guidance(request: ChatRequest) -> dict[str, Any]:
     return {"reasoning": f"{len(failed)} pairs failed with the skill of now", "slow_update_content": "\n".join(lines)}
 
 
-def _memory(request: ChatRequest) -> dict[str, Any]:
+def _memory(request: ChatRequest) -> dict[str, JsonValue]:
     """Meta skill: a note that tells one epoch from another and names no rule."""
     pairs = Counter(_PAIR.findall(_text(request, "user")))
     said = ", ".join(f"{name} {count}" for name, count in sorted(pairs.items())) or "nothing"
     return {"reasoning": "one rule a kind", "meta_skill_content": f"- One rule for each kind helps; last seen: {said}."}
 
 
-def _look_back(request: ChatRequest) -> dict[str, Any]:
+def _look_back(request: ChatRequest) -> dict[str, JsonValue]:
     """Meta reflection: what an analyst would propose, with a summary."""
-    proposed: dict[str, Any] = _analysis(request, compact=False)["patch"]
+    proposed = _analysis(request, compact=False)["patch"]
     return {"meta_summary": "Rules for kinds that failed were accepted.", "patch": proposed}
 
 
-def _patch_schema(request: ChatRequest) -> Mapping[str, Any]:
+def _patch_schema(request: ChatRequest) -> JsonObject:
     """What the request wants under `patch`."""
-    properties = cast("Mapping[str, Any]", (request.schema or {}).get("properties") or {})
-    return cast("Mapping[str, Any]", properties.get("patch") or {})
+    properties = cast("JsonObject", (request.schema or {}).get("properties") or {})
+    return cast("JsonObject", properties.get("patch") or {})
 
 
 _PROBE = {
@@ -170,18 +171,18 @@ _PROBE = {
 }
 
 
-def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
+def _aware(request: ChatRequest, properties: JsonObject, reply: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """What skill-aware reflection asks for besides: causes or labels, and notes that help, harm or say nothing.
 
     A third of the replies with notes holds no edit.
     """
-    patch: dict[str, Any] = reply.get("patch") or {}
+    patch = cast("dict[str, JsonValue]", reply.get("patch") or {})
     items = next((key for key in ("edits", "revise_suggestions") if key in patch), "")
     if "labels" in properties:
-        reply["labels"] = ["DISCOVERY"] * len(patch[items])
+        reply["labels"] = ["DISCOVERY"] * len(as_array(patch[items]))
     if "appendix_notes" not in properties:
         return reply
-    for entry in reply.get("failure_summary") or ():
+    for entry in cast("list[dict[str, JsonValue]]", reply.get("failure_summary") or []):
         entry["cause"] = "SKILL_DEFECT"
     generator, text = _generator(request), _text(request, "user")
     kinds = sorted(set(_KIND.findall(text)) - set(_RULE.findall(text)))
@@ -197,37 +198,40 @@ def _aware(request: ChatRequest, properties: Mapping[str, Any], reply: dict[str,
     return reply
 
 
-def _fewer(request: ChatRequest) -> dict[str, Any]:
+def _fewer(request: ChatRequest) -> dict[str, JsonValue]:
     """The first half of the listed notes."""
     notes = re.findall(r"^- (.+)$", _text(request, "user"), re.MULTILINE)
     return {"notes": notes[: max(1, len(notes) // 2)]}
 
 
-def _append(content: str) -> dict[str, Any]:
+def _append(content: str) -> dict[str, JsonValue]:
     return {"op": "append", "target": None, "content": content}
 
 
-def _merge(request: ChatRequest) -> dict[str, Any]:
+def _merge(request: ChatRequest) -> dict[str, JsonValue]:
     """The union of the proposals in the prompt, equal ones joined."""
-    joined: dict[tuple[Any, Any, Any], dict[str, Any]] = {}
+    joined: dict[tuple[str, str, str], dict[str, JsonValue]] = {}
     for edit in toy_rewrite.objects_in(_text(request, "user"), "op"):
-        same = (edit.get("op"), edit.get("target"), edit.get("content"))
+        fields = (edit.get("op"), edit.get("target"), edit.get("content"))
+        same = (str(fields[0]), str(fields[1]), str(fields[2]))
         support = edit.get("support_count")
         entry = joined.setdefault(
             same,
             {
-                "op": same[0],
-                "target": same[1],
-                "content": same[2],
+                "op": fields[0],
+                "target": fields[1],
+                "content": fields[2],
                 "support_count": 0,
                 "source_type": edit.get("source_type", "failure"),
             },
         )
-        entry["support_count"] += support if isinstance(support, int) else 1
+        entry["support_count"] = int(as_number(entry["support_count"]) or 0) + (
+            support if isinstance(support, int) else 1
+        )
     return {"reasoning": "equal proposals joined", "edits": list(joined.values())}
 
 
-def _ranking(request: ChatRequest) -> dict[str, Any]:
+def _ranking(request: ChatRequest) -> dict[str, JsonValue]:
     """A shuffled choice of the listed numbers."""
     text = _text(request, "system", "user")
     listed = list(dict.fromkeys(int(n) for n in _LISTED.findall(text)))
@@ -236,16 +240,16 @@ def _ranking(request: ChatRequest) -> dict[str, Any]:
     return {"reasoning": "the order is arbitrary", "selected_indices": listed[: min(limits, default=len(listed))]}
 
 
-def _instance(schema: Mapping[str, Any]) -> Any:
+def _instance(schema: JsonObject) -> JsonValue:
     """The plainest value that fits a JSON schema."""
     if "enum" in schema:
-        return schema["enum"][0]
-    kind: Any = schema.get("type")
+        return as_array(schema["enum"])[0]
+    kind = schema.get("type")
     if isinstance(kind, list):
-        kind = cast("list[Any]", kind)[0]
+        kind = as_array(kind)[0]
     if kind == "object":
-        properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties") or {})
+        properties = cast("Mapping[str, JsonObject]", schema.get("properties") or {})
         return {name: _instance(inner) for name, inner in properties.items()}
     if kind == "array":
-        return [_instance(schema.get("items") or {}) for _ in range(int(schema.get("minItems") or 0))]
+        return [_instance(as_object(schema.get("items"))) for _ in range(int(as_number(schema.get("minItems")) or 0))]
     return {"integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), "nothing to add")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import yaml
 
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
 from skillopt.model.types import ChatRequest, Message
 from skillopt.testing import toy
 from skillopt.testing.latency_server import counted
@@ -21,18 +22,19 @@ SPLITS = {"train": 16, "val": 12, "test": 12}
 """Small enough that a run takes about a second and still accepts and rejects."""
 
 
-def request_of(body: Mapping[str, Any]) -> ChatRequest:
+def request_of(body: JsonObject) -> ChatRequest:
     """The request a body was made of. The stage is not on the wire; the schema's name stands for it."""
-    form: Mapping[str, Any] = body.get("response_format") or {}
-    schema: Mapping[str, Any] = form.get("json_schema") or {}
+    schema = as_object(as_object(body.get("response_format")).get("json_schema"))
+    wanted = schema.get("schema")
+    messages = [as_object(m) for m in as_array(body["messages"])]
     return ChatRequest(
-        messages=tuple(Message(m["role"], m["content"]) for m in body["messages"]),
-        stage=schema.get("name", ""),
-        schema=schema.get("schema"),
+        messages=tuple(Message(cast("Literal['user']", m["role"]), cast("str", m["content"])) for m in messages),
+        stage=as_text(schema.get("name")),
+        schema=None if wanted is None else as_object(wanted),
     )
 
 
-def answer(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def answer(body: JsonObject) -> tuple[str, JsonObject]:
     """The toy's reply with its usage, for `LatencyServer`."""
     text = toy.respond(request_of(body))
     return text, counted(body, text)
@@ -51,7 +53,7 @@ def write_data(root: Path, sizes: Mapping[str, int] | None = None) -> Path:
 
 def write_config(path: Path, data: Path, base_url: str = "", **changes: Any) -> Path:
     """A configuration of the toy: over HTTP when `base_url` is given, else scripted. `changes` are `section__key`."""
-    config: dict[str, dict[str, Any]] = {
+    config: dict[str, dict[str, JsonValue]] = {
         "model": {"backend": "scripted"},
         "train": {"num_epochs": 2, "batch_size": 8, "seed": 12},  # accept, reject, accept, reject
         "gradient": {"minibatch_size": 4},
