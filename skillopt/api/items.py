@@ -61,7 +61,7 @@ def held_items(items: ItemsLike, seed: int) -> HeldItems:
     if isinstance(items, Splits):
         return split_items(items.train, items.selection, items.test)
     rows, typed = _rows(items, "items")
-    _refuse_few(len(rows))
+    refuse_few(len(rows))
     order = sorted(rows, key=lambda row: text_digest(f"{seed}:{digest(dict(row.data))}"))
     train, selection, _ = split_sizes(len(order), RATIO)
     parts = (order[:train], order[train : train + selection], order[train + selection :])
@@ -76,13 +76,13 @@ def split_items(train: object, selection: object, test: object) -> HeldItems:
     for name, (rows, _) in parts.items():
         if not rows:
             raise DataError(f"{name}= holds no items", hint="every split needs at least one item")
-    _refuse_few(sum(len(rows) for rows, _ in parts.values()), test=len(parts["test"][0]))
+    refuse_few(sum(len(rows) for rows, _ in parts.values()), test=len(parts["test"][0]))
     return HeldItems(
         {name: tuple(rows) for name, (rows, _) in parts.items()}, any(typed for _, typed in parts.values())
     )
 
 
-def _refuse_few(count: int, test: int | None = None) -> None:
+def refuse_few(count: int, test: int | None = None) -> None:
     """Raises `DataError` with the smallest gain that so few items could show."""
     if count >= FEWEST:
         return

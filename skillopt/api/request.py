@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from skillopt.api.environments import as_environment, held_jsonl, is_environment, with_items, write_items
 from skillopt.api.identity import identity_of, name_of
-from skillopt.api.items import HeldItems, held_items, split_items, template_for
+from skillopt.api.items import HeldItems, held_items, refuse_few, split_items, template_for
 from skillopt.api.models import held_model
 from skillopt.api.scorers import Function as Versioned
 from skillopt.config import Config, Resolved, resolve
@@ -34,7 +34,7 @@ from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.opening import read_skill
 from skillopt.engine.run.output_directory import OUTPUTS
 from skillopt.envs.base import Env
-from skillopt.envs.data.loading import read_rows, the_items_file
+from skillopt.envs.data.loading import item_files, read_rows, the_items_file
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.registry import settings_schemas
 from skillopt.envs.scorers.calling import Calling
@@ -192,10 +192,14 @@ class _Making:
         self._say_jsonl()
         if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
             self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
+            files = [file for name in _SPLIT_FOLDERS if (path / name).is_dir() for file in item_files(path / name)[:1]]
+            self._say_prompt([dict(row.data) for file in files for row in read_rows(file)])
             return
         self.says |= {"env.split_mode": "ratio", "env.data_path": str(path)}
         if path.exists():
-            self._say_prompt([dict(row.data) for row in read_rows(the_items_file(path) if path.is_dir() else path)])
+            rows = read_rows(the_items_file(path) if path.is_dir() else path)
+            refuse_few(len(rows))
+            self._say_prompt([dict(row.data) for row in rows])
 
     def _say_jsonl(self) -> None:
         if not self._configured("env.name") and not is_environment(self.asked.scorer):
