@@ -86,14 +86,7 @@ def _module(function: FunctionType, who: str, seen: set[int]) -> object:
         return text_digest(Path(file).read_text(encoding="utf-8", errors="replace"))
     named = sorted(set(function.__code__.co_names) & function.__globals__.keys())
     found = {name: function.__globals__[name] for name in named}
-    own = {name: value for name, value in found.items() if not inspect.ismodule(value) and not inspect.isclass(value)}
-    return {name: _named(value, who, name, seen) for name, value in own.items()}
-
-
-def _named(value: object, who: str, name: str, seen: set[int]) -> object:
-    if callable(value) and not isinstance(value, FunctionType):
-        return str(getattr(value, "__qualname__", type(value).__qualname__))
-    return _plain(value, who, f"uses {name},", seen)
+    return {name: _plain(value, who, f"uses {name},", seen) for name, value in found.items()}
 
 
 def _cell(cell: object) -> object:
@@ -104,9 +97,16 @@ def _cell(cell: object) -> object:
 
 
 def _plain(value: object, who: str, how: str, seen: set[int]) -> object:
-    """A value in JSON form; another function by its own parts."""
+    """A value in JSON form; another function by its own parts, a module by its name, a class by its source."""
     if isinstance(value, (FunctionType, functools.partial)):
         return _parts(cast("object", value), who, seen)
+    if inspect.ismodule(value) or inspect.isbuiltin(value):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    if inspect.isclass(value):
+        try:
+            return [value.__qualname__, text_digest(inspect.getsource(value))]
+        except (OSError, TypeError):
+            return f"{value.__module__}.{value.__qualname__}"
     try:
         return digest({"value": value})
     except (TypeError, ValueError):

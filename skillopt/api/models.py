@@ -8,20 +8,17 @@ TypeError, a NameError, no text returned) ends the run at once.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, Union, cast
+from typing import Any, TypeAlias, Union, cast
 
 from skillopt.api.identity import identity_of, name_of
 from skillopt.core.errors import ConfigError, FatalModelError, ModelError, SkillOptError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.model.types import Backend, ChatReply, ChatRequest
 
-if TYPE_CHECKING:
-    from skillopt.core.json_types import JsonValue
-
-Messages: TypeAlias = Sequence[Mapping[str, "JsonValue"]]
-ModelFunction: TypeAlias = "Callable[[list[dict[str, JsonValue]]], Awaitable[str]]"
+ModelFunction: TypeAlias = Callable[[Any], Awaitable[str]]
+"""Messages come as a list of dicts; `Any`, because users write that in many ways."""
 ModelLike: TypeAlias = Union[str, "Model", Backend, ModelFunction]
 """`"backend:model"`, a `Model`, an object with the backend contract, or an async function."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,6 @@ from skillopt.records.gate import GateRecord
 from skillopt.records.reading import Run, open_run
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import ScoreSummary, Summary
-from skillopt.records.vocabulary import Action
 from skillopt.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
@@ -141,21 +140,23 @@ class Result:
 
     def lineage(self) -> tuple[Node, ...]:
         """Every text of the run that a gate saw, in order, each with what it was made from."""
-        nodes = [Node("initial", "", "initial skill", True, best=self.summary.best_origin == "initial_skill")]
+        nodes = [Node("initial", "", "initial skill", True, best=self.skill == self.initial)]
         current = "initial"
-        for record in self.steps:
-            name = f"step {record.step}"
-            if record.gate.candidate_hash is not None:
-                kept = record.gate.changed_current
-                best = record.gate.candidate_hash == self.skill.hash and self.skill != self.initial
-                nodes.append(Node(name, current, f"candidate of step {record.step}", kept, best, record.gate))
-                current = name if kept else current
-            for end in self.run.epoch_results:
-                if end.step == record.step and end.gate.action is not Action.WRITE_META_SKILL and end.gate.asked:
-                    label = f"{end.stage.heading} after epoch {end.epoch}"
-                    nodes.append(Node(label, current, label, end.gate.changed_current, False, end.gate))
-                    current = label if end.gate.changed_current else current
+        for name, label, gate in self._gates():
+            best = gate.candidate_hash == self.skill.hash and self.skill != self.initial
+            nodes.append(Node(name, current, label, gate.changed_current, best, gate))
+            current = name if gate.changed_current else current
         return tuple(nodes)
+
+    def _gates(self) -> Iterator[tuple[str, str, GateRecord]]:
+        """Candidates in the order in which they were decided."""
+        for record in self.steps:
+            if record.gate.candidate_hash is not None:
+                yield f"step {record.step}", f"candidate of step {record.step}", record.gate
+            for end in self.run.epoch_results:
+                if end.step == record.step and end.gate.asked:
+                    label = f"{end.stage.heading} after epoch {end.epoch}"
+                    yield label, label, end.gate
 
     def diff(self) -> SkillDiff:
         """From the initial to the best skill, line by line, with the edits behind the lines."""

@@ -1,0 +1,122 @@
+"""Rule 4 and what a program may hold items in."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skillopt
+from skillopt.api.items import held_items, template_for
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.item import SPLITS
+from skillopt.forecast.plan import Plan
+from skillopt.gate.power import detectable_gain
+from tests.api.conftest import ITEMS
+
+
+def plan(items: Any = None, **more: Any) -> Plan:
+    return skillopt.plan(items, **{"scorer": "exact", "target": "scripted", **more})
+
+
+def sizes(forecast: Plan) -> tuple[int, int, int]:
+    return forecast.sizes.train, forecast.sizes.selection, forecast.sizes.test
+
+
+class Frame:
+    """What is asked of a data frame: pandas' and polars' own methods."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows, self.columns = rows, list(rows[0])
+
+
+class Pandas(Frame):
+    def to_dict(self, orient: str) -> list[dict[str, Any]]:
+        assert orient == "records"
+        return [{**row, "note": float("nan")} for row in self.rows]
+
+
+class Polars(Frame):
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return self.rows
+
+
+def test_a_list_is_cut_by_content_and_seed() -> None:
+    rows = [{"question": f"q{n}", "answer": str(n)} for n in range(50)]
+    one = held_items(rows, 42)
+    mixed = random.Random(1).sample(rows, len(rows))
+    assert [len(one.rows[split]) for split in SPLITS] == [10, 5, 35]
+    assert held_items(mixed, 42).digest == one.digest
+    assert held_items(rows, 43).digest != one.digest
+    ids = [row.data["id"] for split in SPLITS for row in one.rows[split]]
+    assert len(set(ids)) == 50 and all(len(str(name)) == 16 for name in ids)
+
+
+def test_whatever_holds_items(tmp_path: Path) -> None:
+    typed = [skillopt.Item(row["id"], row, task_type="odd" if n % 2 else "even") for n, row in enumerate(ITEMS)]
+    for items in (ITEMS, (row for row in ITEMS), typed, Pandas(ITEMS), Polars(ITEMS)):
+        assert sizes(plan(items)) == (8, 4, 28), type(items)
+    (tmp_path / "items.json").write_text(json.dumps(ITEMS))
+    for path in ("items.json", tmp_path / "items.json"):
+        assert sizes(plan(path)) == (8, 4, 28)
+    assert sizes(plan(train=ITEMS[:10], selection=ITEMS[10:20], test=ITEMS[20:])) == (10, 10, 20)
+    items = [skillopt.Item(row["id"], row) for row in ITEMS]
+    assert sizes(plan(skillopt.Splits(tuple(items[:10]), tuple(items[10:20]), tuple(items[20:])))) == (10, 10, 20)
+    assert not list(tmp_path.glob("outputs")), "a plan writes nothing"
+
+
+@pytest.mark.parametrize("count", [0, 1, 11])
+def test_too_few_items_are_refused_with_what_they_could_show(count: int, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"^{count} item") as caught:
+        plan(ITEMS[:count])
+    assert "12 or more" in caught.value.hint
+    if count == 11:
+        assert f"8 of them in the sealed test: gains below {100 * detectable_gain(8):.0f} points" in str(caught.value)
+    (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS[:count]))
+    with pytest.raises(DataError):
+        plan(tmp_path / "few.jsonl")
+
+
+def test_what_is_wrong_with_items_is_one_line() -> None:
+    wrong: list[tuple[Any, str]] = [
+        ([*ITEMS, "text"], r"items\[40\] is str"),
+        ([*ITEMS, {"question": "q", "answer": {1, 2}}], r"items\[40\]: field 'answer' has no JSON form"),
+        ([*ITEMS, {"question": "q", "answer": float("nan")}], r"items\[40\]: field 'answer' has no JSON form"),
+        ([*ITEMS, ITEMS[0]], "item id 'box-0' stands twice"),
+        (42, "items cannot be int"),
+        ({"a": 1}, "items cannot be dict"),
+    ]
+    for items, words in wrong:
+        with pytest.raises(DataError, match=words):
+            plan(items)
+    with pytest.raises(ConfigError, match="either items, or all of"):
+        plan(ITEMS, train=ITEMS)
+    with pytest.raises(ConfigError, match="either items, or all of"):
+        plan(train=ITEMS, test=ITEMS)
+    with pytest.raises(DataError, match="train= holds no items"):
+        plan(train=[], selection=ITEMS[:20], test=ITEMS[20:])
+    with pytest.raises(ConfigError, match="budget: unknown cap 'dollars'"):
+        plan(ITEMS, budget={"dollars": 1})
+    with pytest.raises(ConfigError, match=r"unknown key train\.batchsize.*train\.batch_size"):
+        plan(ITEMS, overrides={"train.batchsize": 3})
+
+
+def test_the_prompt_that_items_suggest() -> None:
+    assert template_for([{"id": 1, "answer": 2, "odd name": "x"}], ["answer"]) == "{{ item['odd name'] }}"
+    assert template_for([{"context": "c", "question": "q", "answer": 2}], ["answer"]) == "{{ question }}"
+    with pytest.raises(DataError, match=r"which field is the task.*share left, right"):
+        template_for([{"left": 1, "right": 2, "answer": 3}, {"left": 1, "right": 2, "more": 4}], ["answer"])
+    with pytest.raises(DataError, match="which field"):
+        plan([{"a": n, "b": n, "answer": n} for n in range(20)])
+    both = [{"a": f"q{n}", "b": f"c{n}", "answer": str(n)} for n in range(20)]
+    assert sizes(plan(both, prompt="{{ a }} {{ b }}")) == (4, 2, 14)
+
+
+def test_a_function_judges_items_without_an_answer_field() -> None:
+    rows = [{"question": f"q{n}", "label": str(n)} for n in range(20)]
+    with pytest.raises(DataError, match="field 'answer' is missing"):
+        plan(rows)
+    assert sizes(plan(rows, scorer=lambda answer, item: answer == item["label"], prompt="{{ question }}")) == (4, 2, 14)
