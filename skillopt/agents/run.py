@@ -31,7 +31,7 @@ from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import MARK, redact
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
-from skillopt.harnesses.launch import run
+from skillopt.harnesses.launch import Finished, Launch, run
 from skillopt.model.prices import Price
 from skillopt.model.providers.endpoint import LEAST_REAL_KEY
 from skillopt.model.tokens import bound
@@ -41,12 +41,21 @@ from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Meter, Usage
 from skillopt.model.usage import combined
 from skillopt.store.journal import Recorded
+from skillopt.work.errors import WorkerLost
+from skillopt.work.programs import run_program
+from skillopt.work.unit import Needs
 
+PROGRAM = Needs(cpu=0.0, memory_mb=700)
+"""What an agent program occupies at its largest; it waits for a model nearly all of its time."""
 REMINDER = "Your last message was empty the time before. End with a message that holds the final answer."
 
 _FIRST_PROMPT_TOKENS = 60_000
 _FIRST_COMPLETION_TOKENS = 4_000
 """Reserved for a run before any run has told what one costs: a few turns with an agent's own long instructions."""
+
+
+class ProgramLost(TransientModelError):
+    """The worker that ran the program was lost, and the program with it."""
 
 
 @dataclass
@@ -114,6 +123,8 @@ class AgentRun:
         self._deadline = Deadline(asked.deadline_s)
         self._admitted = False
         self._tries = 0
+        self._began = False
+        """Whether the program of the current try was started."""
         self._usages: list[Usage] = []
         self._usd: list[float | None] = []
 
@@ -172,6 +183,8 @@ class AgentRun:
     async def _from(self, place: Slot, reminder: str) -> HarnessRun:
         try:
             session = await self._paid(reminder)
+        except ProgramLost:
+            raise  # no fault of the endpoint: the executor counts its own losses
         except TransientModelError as error:
             self._owner.breaker.failed()
             if error.overloaded:
@@ -182,7 +195,8 @@ class AgentRun:
         return session
 
     async def _paid(self, reminder: str) -> HarnessRun:
-        """Reserve, run, settle with what the agent reports; a run without any report is released."""
+        """Reserve, run, settle with what the agent reports, or at the reserved amount where it was ended before that; a
+        program that could not be started is released."""
         owner = self._owner
         expected = owner.expected
         tokens = expected.prompt_tokens + bound(self._asked.workspace.package)
@@ -194,10 +208,14 @@ class AgentRun:
             completion_tokens=expected.completion_tokens,
             usd=usd,
         )
+        self._began = False
         try:
             session = await self._deadline.run(self._once(reminder))
         except BaseException:
-            owner.meter.release(ticket)
+            if self._began:  # ended by a deadline, a lost worker, a decision: what it spent is not known, and was spent
+                owner.meter.settle(ticket, usage=Usage(tokens, expected.completion_tokens), usd=usd)
+            else:
+                owner.meter.release(ticket)
             raise
         usage = usage_of(session)
         spent = owner.price.usd(usage) if owner.price is not None else None
@@ -244,14 +262,26 @@ class AgentRun:
         if job.endpoint is None and not job.api_key:
             link_login(job, settings.cli.login_files)
         try:
-            finished = await run(settings.cli.launch(job), place / "streams")
+            launch = settings.cli.launch(job)
+            self._began = True
+            finished = await self._finished(launch, place / "streams")
+        except WorkerLost as error:
+            raise ProgramLost(str(error)) from error
         except OSError as error:
+            self._began = False
             raise FatalModelError(
                 f"cannot start {job.executable}: {error.strerror}", hint=settings.install_hint
             ) from error
         except ValueError as error:
+            self._began = False
             raise ModelError(str(error)) from error
         return await asyncio.to_thread(settings.cli.read, job, finished)
+
+    async def _finished(self, launch: Launch, streams: Path) -> Finished:
+        executor = self._owner.settings.executor
+        if executor is None:
+            return await run(launch, streams)
+        return await run_program(executor, launch, streams, needs=PROGRAM, attempts=1)
 
     def _keep(self, keep: Path, place: Path) -> None:
         """Copy workspace and streams, every text redacted; links are not followed, a home is not kept."""

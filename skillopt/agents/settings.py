@@ -14,6 +14,7 @@ from skillopt.agents.workspace import Delivery
 from skillopt.core.redact import environment_secrets
 from skillopt.harnesses.catalogue import PACKAGES
 from skillopt.harnesses.job import Cli, Endpoint
+from skillopt.work.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class AgentSettings:
     keep: Path | None = None
     timeout_s: float = 120.0
     attempts: int = 5
+    executor: Executor | None = None
+    """Where the program runs; None: a child of this process."""
 
     @property
     def backend(self) -> str:

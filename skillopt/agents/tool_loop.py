@@ -29,12 +29,18 @@ from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten, shorten_middle
 from skillopt.harnesses.environment import clean_environment
-from skillopt.harnesses.launch import Launch, run
+from skillopt.harnesses.launch import Finished, Launch, run
 from skillopt.model.client import CallJournal
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest, Message, ToolCall
 from skillopt.store.journal import Journal, Recorded
+from skillopt.work.errors import WorkerLost
+from skillopt.work.executor import Executor
+from skillopt.work.programs import run_program
+from skillopt.work.unit import Needs
 
 KEY_VERSION = 1
+COMMAND = Needs(cpu=0.25, memory_mb=64)
+"""What a command occupies: most of them wait more than they work."""
 SHOWN_PLACE = "/workspace"
 """What results show instead of the directory's real path, which is another one each time."""
 
@@ -65,6 +71,10 @@ class ToolLoopSettings:
     command_seconds: float = 60.0
     at_once: int = 4 * (os.cpu_count() or 1)
     """Commands that run at the same time, over all attempts."""
+    executor: Executor | None = None
+    """Where commands run; None: here."""
+    attempts: int = 3
+    """How often a command is begun whose worker is lost."""
 
 
 class ToolLoopAgent:
@@ -158,7 +168,7 @@ class _Shell:
         """A command's output and exit code, from the journal or by running it."""
 
         async def thunk() -> Recorded:
-            value = await self._run_here(command)
+            value = await self._run_again(command)
             return Recorded(value=value, kind="tool", stage=stage, role="target", calls=0, prompt_tokens=0,
                             completion_tokens=0, cached_tokens=0, reasoning_tokens=0, usd=0.0)  # fmt: skip
 
@@ -178,6 +188,17 @@ class _Shell:
         self._lived = len(self._done) + 1
         return value
 
+    async def _run_again(self, command: str) -> dict[str, JsonValue]:
+        """Run it, and once more from the beginning in a fresh workspace where a worker is lost: the command may have
+        left the old one half done. Raises `WorkerLost` when that is lost as well."""
+        for _ in range(self._settings.attempts - 1):
+            try:
+                return await self._run_here(command)
+            except WorkerLost:
+                await asyncio.to_thread(shutil.rmtree, self.place, True)
+                self._lived, self._written = 0, False
+        return await self._run_here(command)
+
     async def _once(self, command: str) -> dict[str, JsonValue]:
         home = self.place / "home"
         script = f'ulimit -f {_FILE_BLOCKS} 2>/dev/null; exec /bin/sh -c "$1"'
@@ -189,9 +210,7 @@ class _Shell:
         )
         async with self._running:
             try:
-                finished = await asyncio.wait_for(
-                    run(launch, self.place / "streams"), float(self._settings.command_seconds)
-                )
+                finished = await self._finished(launch)
             except asyncio.TimeoutError:
                 return {"exit_code": None, "output": f"(stopped after {self._settings.command_seconds:g} s)"}
             except ValueError as error:  # a NUL character in the command
@@ -201,6 +220,12 @@ class _Shell:
             "exit_code": finished.exit_code,
             "output": shorten_middle(output.replace(str(home), "~"), LONGEST_OUTPUT),
         }
+
+    async def _finished(self, launch: Launch) -> Finished:
+        seconds, executor = float(self._settings.command_seconds), self._settings.executor
+        if executor is None:
+            return await asyncio.wait_for(run(launch, self.place / "streams"), seconds)
+        return await run_program(executor, launch, self.place / "streams", needs=COMMAND, seconds=seconds, attempts=1)
 
 
 class _Loop:
@@ -241,7 +266,10 @@ class _Loop:
                 return self._attempt(text=reply.text, reason="completed")
             self._messages.append(reply.message())
             for call in reply.tool_calls:
-                self._messages.append(Message("tool", await self._called(call), tool_call_id=call.id))
+                try:
+                    self._messages.append(Message("tool", await self._called(call), tool_call_id=call.id))
+                except WorkerLost as error:
+                    return self._attempt(lost=str(error), reason="lost")
         return self._attempt(cut=f"out-of-turns: {self._settings.max_turns} turns without an answer", reason="turns")
 
     async def _called(self, call: ToolCall) -> str:

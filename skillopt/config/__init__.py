@@ -15,6 +15,7 @@ from skillopt.config.fingerprint import ChangedKey, Fingerprint, compare_fingerp
 from skillopt.config.keys import Key
 from skillopt.config.resolve import Resolved, load_config, resolve
 from skillopt.config.roles import RoleName, RoleSettings, role_settings
+from skillopt.config.schema.executor import ExecutorSection
 from skillopt.config.schema.model import ModelSection
 from skillopt.config.schema.root import (
     BudgetSection,
@@ -36,6 +37,7 @@ __all__ = [
     "Config",
     "EnvSection",
     "EvaluationSection",
+    "ExecutorSection",
     "Fingerprint",
     "GradientSection",
     "Key",

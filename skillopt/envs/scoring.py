@@ -4,7 +4,8 @@
 Two forms of `score` are taken. `async score(item, attempt, ctx)` sees what the target left (final text, trajectory,
 files) and may ask the judge; the older `score(item, text)` is a pure function of the final text. Plain functions of a
 user run in a worker thread, never on the event loop. Whatever a scorer raises, `SystemExit` included, is a `DataError`
-that names the item: a crash of the scorer is not a wrong answer. A judge that cannot be asked is `Missing`.
+that names the item: a crash of the scorer is not a wrong answer. A judge that cannot be asked is `Missing`, and so is a
+score whose worker was lost.
 A score that costs, or that may come out otherwise the next time, is stored with its answer (`KeepsScores`).
 """
 
@@ -26,6 +27,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.envs.judged import needs_judge
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest
 from skillopt.store.journal import Journal, Recorded
+from skillopt.work.errors import WorkerLost
 from skillopt.work.executor import Executor
 
 _KEY_VERSION = 1
@@ -161,6 +163,8 @@ async def _scored_now(env: Scores, item: Item, attempt: Attempt, ctx: ScoreConte
         raise
     except ModelError as error:
         return Missing(f"the judge gave no verdict: {error}")
+    except WorkerLost as error:
+        return Missing(str(error))
     except SkillOptError:
         raise
     except Left as left:

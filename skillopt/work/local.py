@@ -28,9 +28,10 @@ from skillopt.work.registry import Handler, Registry
 from skillopt.work.slots import Slots, cores, memory_mb
 from skillopt.work.unit import Work
 
-_PER_SHARED_WORKER = 32
+_PER_SHARED_WORKER = 8
+"""What is lost together when such a worker is killed."""
 _CANCEL_S = 10.0
-_LOST_IN_A_ROW = 5
+_LOST_IN_A_ROW = 15
 
 
 class LocalExecutor:
@@ -56,6 +57,7 @@ class LocalExecutor:
         self._starting = asyncio.Lock()
         self._blobs: Blobs | None = None
         self._lost_in_a_row = 0
+        """Workers that were lost since the last answer."""
         self._closed = False
         self.repeated = 0
         """Attempts that were lost with their worker."""
@@ -64,20 +66,16 @@ class LocalExecutor:
         """See `Executor.run`. Raises `CircuitOpen` when workers are lost again and again."""
         handler = self._registry.find(work.name)
         message = self._message("run", handler, work)
+        attempts = work.attempts or self._attempts
         async with self._slots.hold(work.needs):
-            how = ""
-            for _ in range(self._attempts):
+            for attempt in range(1, attempts + 1):
                 try:
-                    answer = await self._attempt(handler, message, work.deadline_s)
+                    return _value(await self._attempt(handler, message, work.deadline_s))
                 except Lost as error:
-                    how = str(error)
                     self.repeated += 1
-                    if self._closed:
-                        break
-                    continue
-                self._lost_in_a_row = 0
-                return _value(answer)
-            raise self._given_up(work.name, how)
+                    if attempt == attempts or self._closed:
+                        raise self._given_up(work.name, attempt, error) from error
+        raise AssertionError("at least one attempt is made")
 
     @asynccontextmanager
     async def session(self, work: Work) -> AsyncGenerator[_Session]:
@@ -124,9 +122,12 @@ class LocalExecutor:
             with self._frozen.watched(member):
                 await asyncio.wait([asking], timeout=deadline_s)
             if asking.done():
-                return asking.result()
+                answer = asking.result()
+                self._lost_in_a_row = 0
+                return answer
             raise WorkFailed(f"took longer than {deadline_s:g} s", kind="deadline")
         except Lost:
+            self._lost_in_a_row += member in self._members
             self._members.discard(member)
             raise
         except BaseException:
@@ -166,7 +167,11 @@ class LocalExecutor:
         try:
             starting = asyncio.ensure_future(open_member(shared=shared, blobs=self._store().folder))
             member = await _finished(starting)
+        except Lost:
+            self._lost_in_a_row += 1
+            raise
         except OSError as error:
+            self._lost_in_a_row += 1
             raise Lost(f"could not be started: {error.strerror}") from error
         self._members.add(member)
         return member
@@ -176,22 +181,21 @@ class LocalExecutor:
             self._idle.append(member)
 
     async def _opened(self, message: JsonObject, work: Work) -> Member:
-        how = ""
-        for _ in range(self._attempts):
+        attempts = work.attempts or self._attempts
+        for attempt in range(1, attempts + 1):
             try:
                 member = await self._member(shared=False)
                 answer = await self.asked(member, message, work.deadline_s)
             except Lost as error:
-                how = str(error)
                 self.repeated += 1
+                if attempt == attempts or self._closed:
+                    raise self._given_up(work.name, attempt, error) from error
                 continue
-            try:
-                _value(answer)
-            except BaseException:
+            if "error" in answer:
                 self._give_back(member)
-                raise
+            _value(answer)
             return member
-        raise self._given_up(work.name, how)
+        raise AssertionError("at least one attempt is made")
 
     async def _close(self, member: Member, session: _Session) -> None:
         try:
@@ -199,12 +203,12 @@ class LocalExecutor:
         finally:
             self._give_back(member)
 
-    def _given_up(self, name: str, how: str) -> WorkerLost | CircuitOpen:
-        self._lost_in_a_row += 1
-        words = f"worker lost: {name} was tried {self._attempts} times, and its worker {how}"
+    def _given_up(self, name: str, attempts: int, error: Lost) -> WorkerLost | CircuitOpen:
+        times = "once" if attempts == 1 else f"{attempts} times"
+        words = f"worker lost: {name} was tried {times}, and its worker {error}"
         if self._lost_in_a_row >= _LOST_IN_A_ROW:
             return CircuitOpen(
-                f"{words}; so did the {self._lost_in_a_row - 1} units of work before it",
+                f"{words}; {self._lost_in_a_row} workers were lost in a row",
                 hint="run the same command with executor.kind=inline to see the cause",
             )
         return WorkerLost(words)

@@ -23,10 +23,19 @@ _LONGEST_S = 86_400.0
 
 
 async def run_program(
-    executor: Executor, launch: Launch, logs: Path, *, needs: Needs, seconds: float | None = None
+    executor: Executor,
+    launch: Launch,
+    logs: Path,
+    *,
+    needs: Needs,
+    seconds: float | None = None,
+    attempts: int | None = None,
 ) -> Finished:
-    """Run a program where the executor says. Raises `OSError` when it cannot be started, `ValueError` for an argument
-    no program can have, `asyncio.TimeoutError` after `seconds`, `WorkerLost` when every worker was lost."""
+    """Run a program where the executor says; `attempts` 1 is for programs that may not simply run again.
+
+    Raises `OSError` when it cannot be started, `ValueError` for an argument no program can have, `asyncio.TimeoutError`
+    after `seconds`, `WorkerLost` when every worker was lost.
+    """
     payload: JsonObject = {
         "argv": launch.argv,
         "env": launch.env,
@@ -38,7 +47,8 @@ async def run_program(
         "seconds": seconds,
     }
     deadline = _LONGEST_S if seconds is None else seconds + _SLACK_S
-    answer = await executor.run(Work("program.run", payload, needs=needs, deadline_s=deadline))
+    work = Work("program.run", payload, needs=needs, deadline_s=deadline, attempts=attempts)
+    answer = await executor.run(work)
     fault = cast("Sequence[object] | None", answer.get("os_error"))
     if fault is not None:
         number, text, name = cast("tuple[int, str, str]", tuple(fault))

@@ -48,7 +48,7 @@ class _Shared:
             frame = frames.encode({"n": number, "value": value})
         except asyncio.CancelledError:
             frame = frames.encode({"n": number, "cancelled": True})
-        except Exception as error:  # noqa: BLE001 - what the work raises is data for the driver
+        except BaseException as error:  # noqa: BLE001 - what the work raises is data, sys.exit() too
             frame = frames.encode({"n": number, "error": failure_of(error)})
         self._send(frame)
 

@@ -27,7 +27,8 @@ class Work:
     """What is to be done. `name` is looked up in a registry (or is `module:function`), never a pickled function.
 
     `files` maps relative paths to digests of blobs (`Executor.put`). `version` names the code that is expected where it
-    runs; blank means any. `deadline_s` counts from the start of an attempt, not from the wait for a place.
+    runs; blank means any. `deadline_s` counts from the start of an attempt, not from the wait for a place. `attempts`
+    is for work that may not simply be done again (None: as often as the executor does).
     """
 
     name: str
@@ -36,3 +37,4 @@ class Work:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Needs = Needs()
     deadline_s: float = 3600.0
+    attempts: int | None = None

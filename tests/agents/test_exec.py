@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,9 @@ from skillopt.agents.base import Agent
 from skillopt.core.errors import CircuitOpen, FatalModelError, ReplayMiss
 from skillopt.harnesses import processes
 from skillopt.model.types import ChatRequest, Message
+from skillopt.work.executor import Executor
+from skillopt.work.inline import InlineExecutor
+from skillopt.work.local import LocalExecutor
 from tests.agents.stand_in import Meter, Stand, task
 
 GOOD = {"answer": "It is <answer>12</answer>.", "read": True}
@@ -215,6 +221,72 @@ async def test_a_cancelled_attempt_leaves_nothing(stand: Stand) -> None:
     assert stand.opened[0].count("agent") == 0
 
 
+@pytest.fixture(params=["a child", "inline", "local"])
+async def executor(request: pytest.FixtureRequest) -> AsyncIterator[Executor | None]:
+    """Where the program runs: none, or an executor."""
+    chosen = {"a child": None, "inline": InlineExecutor(), "local": LocalExecutor(slots=2)}[request.param]
+    yield chosen
+    if chosen is not None:
+        await chosen.aclose()
+
+
+async def test_an_answer_is_the_same_wherever_the_program_runs(stand: Stand, executor: Executor | None) -> None:
+    agent = stand.plan({"answer": "<answer>12</answer>"}).agent(executor=executor)
+    attempt = await agent.attempt(task())
+    assert (attempt.text, attempt.lost) == ("<answer>12</answer>", "")
+    assert attempt.tokens["prompt_tokens"] == 100
+    assert not Path(stand.calls[0]["cwd"]).exists()
+
+
+@pytest.mark.parametrize("how", ["deadline", "cancelled"])
+async def test_a_run_that_was_ended_is_settled_at_what_was_reserved(
+    stand: Stand, executor: Executor | None, how: str
+) -> None:
+    agent = stand.plan({"sleep": 60, "answer": "late"}).agent(executor=executor)
+    running = asyncio.ensure_future(agent.attempt(task(deadline_s=1.5 if how == "deadline" else 60.0)))
+    while not stand.calls:
+        await asyncio.sleep(0.02)
+    if how == "cancelled":
+        running.cancel()
+        await asyncio.wait([running])
+    else:
+        assert "no answer within 1.5 s" in (await running).lost
+    assert _running(stand) == []
+    meter = agent.meter
+    assert isinstance(meter, Meter)
+    assert [(u.prompt_tokens, u.completion_tokens) for u in meter.settled] == meter.reserved
+    assert meter.open == 0
+
+
+async def test_a_program_that_cannot_be_started_costs_nothing(stand: Stand, executor: Executor | None) -> None:
+    agent = stand.plan({"answer": "12"}).agent(executor=executor)
+    await agent.find()
+    (stand.place / "codex").unlink()
+    with pytest.raises(FatalModelError, match="cannot start"):
+        await agent.attempt(task())
+    meter = agent.meter
+    assert isinstance(meter, Meter)
+    assert (meter.settled, meter.open) == ([], 0)
+
+
+async def test_a_lost_worker_is_paid_and_the_run_repeated(stand: Stand) -> None:
+    pool = LocalExecutor(slots=2)
+    agent = stand.plan({"sleep": 60, "answer": "late"}, {"answer": "12"}).agent(executor=pool)
+    running = asyncio.ensure_future(agent.attempt(task()))
+    while not stand.calls:
+        await asyncio.sleep(0.02)
+    (member,) = pool._members
+    os.kill(member.pid, signal.SIGKILL)
+    assert (await running).text == "12"
+    assert _running(stand) == []
+    meter = agent.meter
+    assert isinstance(meter, Meter)
+    assert len(meter.settled) == len(meter.reserved) == 2
+    assert (meter.settled[0].prompt_tokens, meter.settled[0].completion_tokens) == meter.reserved[0]
+    assert meter.settled[1].prompt_tokens == 100
+    await pool.aclose()
+
+
 async def test_places_bound_how_many_run_at_once(stand: Stand) -> None:
     agent = stand.plan({"sleep": 0.3, "answer": "12"}).agent(width=2)
     running = asyncio.ensure_future(asyncio.gather(*(agent.attempt(task(n)) for n in range(6))))
@@ -307,6 +379,6 @@ def _running(stand: Stand) -> list[int]:
             line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         except OSError:
             continue
-        if str(stand.place / "codex").encode() in line:
+        if str(stand.place / "codex").encode() in line and b"guard.py" not in line:
             found.append(process.pid)
     return found

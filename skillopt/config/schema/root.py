@@ -1,4 +1,4 @@
-"""The sections `train`, `gradient`, `optimizer`, `evaluation`, `env`, `budget`, and the whole configuration.
+"""The sections `train`, `env`, `budget`, and the whole configuration with those of the other files.
 
 Frozen values with validated ranges. A field exists only when something reads it; settings of mechanisms that this
 version lacks are listed in `unsupported_keys.yaml`. Keys of one environment are declared by that environment and land
@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAn
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema.evaluation import EvaluationSection
+from skillopt.config.schema.executor import ExecutorSection
 from skillopt.config.schema.model import ModelSection
 from skillopt.config.schema.model_types import Seconds, Temperature, Tokens
 from skillopt.config.schema.optimizer import GradientSection, OptimizerSection
@@ -110,6 +111,7 @@ class Config(BaseModel):
     evaluation: EvaluationSection
     env: EnvSection
     budget: BudgetSection
+    executor: ExecutorSection = ExecutorSection()
     env_settings: SerializeAsAny[BaseModel] = NoSettings()
 
 
@@ -121,4 +123,5 @@ SECTION_MODELS: dict[str, type[Section]] = {
     "evaluation": EvaluationSection,
     "env": EnvSection,
     "budget": BudgetSection,
+    "executor": ExecutorSection,
 }

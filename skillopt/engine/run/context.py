@@ -29,6 +29,7 @@ from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.records.directory import RunDir
 from skillopt.store.journal import Journal
+from skillopt.work.executor import Executor
 
 JUDGED = "judge"
 """The row of a tally that holds the calls of the judge, of whatever stage."""
@@ -55,6 +56,7 @@ class RunContext:
     leaks: LeakIndex
     timings: Timings
     price: Price
+    executor: Executor
     roles: tuple[dict[str, Any], ...] = ()
     judge: ChatModel | None = None
     notices: list[str] = field(default_factory=list[str])
@@ -62,7 +64,7 @@ class RunContext:
     @property
     def scoring(self) -> Scoring:
         """What scorers are given: the judge, the seed, the journal for scores that cost something."""
-        return Scoring(judge=self.judge, seed=self.config.train.seed, journal=self.journal)
+        return Scoring(judge=self.judge, seed=self.config.train.seed, executor=self.executor, journal=self.journal)
 
     @property
     def metric(self) -> Metric:

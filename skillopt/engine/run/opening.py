@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -29,6 +29,7 @@ from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext, reminders
 from skillopt.engine.run.events import Events, run_id_of
+from skillopt.engine.run.executor import agents_at_once, create_executor
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.secrets import certain, known_secrets
@@ -50,6 +51,7 @@ from skillopt.records.directory import RunDir
 from skillopt.store.atomic import clean_stale
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
+from skillopt.work.executor import Executor
 
 Need = Literal["train", "eval"]
 
@@ -142,9 +144,11 @@ def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need:
     return initial
 
 
-def _in_a_loop(config: Config, target: Client | ExecAgent, journal: Journal, stack: AsyncExitStack) -> ChatModel:
+def _in_a_loop(
+    config: Config, target: Client | ExecAgent, journal: Journal, executor: Executor, stack: AsyncExitStack
+) -> ChatModel:
     """The target with tools around it, where the configuration asks for the tool loop."""
-    looped = targets.with_tools(config, target, journal, targets.caller_environment())
+    looped = targets.with_tools(config, target, journal, targets.caller_environment(), executor)
     if looped is not None:
         stack.push_async_callback(looped.aclose)
     return looped or target
@@ -203,9 +207,13 @@ async def open_run_context(
         emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
+        executor = create_executor(config.executor)
+        stack.push_async_callback(executor.aclose)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
-        clients, roles = _models(config, env, run_dir, journal, budget, prices, emit, stack, given, replay=replay)
+        clients, roles = _models(
+            config, env, run_dir, journal, budget, prices, emit, executor, stack, given, replay=replay
+        )
         target, optimizer, judge = clients["target"], clients["optimizer"], clients.get("judge")
         if judge is not None and not (config.model.judge or config.model.judge_backend):
             emit("notice", text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)")
@@ -216,7 +224,7 @@ async def open_run_context(
             env=env,
             splits=splits,
             initial=initial,
-            target=_in_a_loop(config, target, journal, stack),
+            target=_in_a_loop(config, target, journal, executor, stack),
             optimizer=optimizer,
             journal=journal,
             budget=budget,
@@ -226,6 +234,7 @@ async def open_run_context(
             leaks=leak_index(env, splits),
             timings=timings,
             price=_pricing(clients),
+            executor=executor,
             roles=roles,
             judge=judge,
         )
@@ -297,6 +306,7 @@ def _models(
     budget: Budget,
     prices: PriceTable,
     emit: Events,
+    executor: Executor,
     stack: AsyncExitStack,
     given: Given,
     *,
@@ -313,9 +323,11 @@ def _models(
         secret = settings.api_key.get_secret_value()
         if targets.is_agent(settings):
             chosen = targets.agent_settings(config, settings, targets.caller_environment(), run_dir.logs / "agents")
+            chosen = replace(chosen, executor=executor)
             emit.conceal(chosen.secrets)
+            at_once = agents_at_once(config.env.workers, emit)
             agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices,
-                              limits=EndpointLimits(width=config.env.workers))  # fmt: skip
+                              limits=EndpointLimits(width=at_once, ceiling=at_once))  # fmt: skip
             stack.push_async_callback(agent.aclose)
             clients[role] = agent
             roles.append(targets.banner_row(chosen))

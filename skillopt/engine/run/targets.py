@@ -36,6 +36,7 @@ from skillopt.model.prices import load_prices
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
 from skillopt.store.journal import Journal
+from skillopt.work.executor import Executor
 
 NEVER_READ = (
     "in none of this run's rollouts did the agent read the skill: the scores say nothing about it"
@@ -121,7 +122,9 @@ def _without_effect(config: Config, role: RoleSettings) -> Iterator[str]:
         yield f"env.max_completion_tokens has no effect on {role.backend}: the agent sets its own"
 
 
-def with_tools(config: Config, chat: ChatModel, journal: Journal, environ: Mapping[str, str]) -> ToolLoopAgent | None:
+def with_tools(
+    config: Config, chat: ChatModel, journal: Journal, environ: Mapping[str, str], executor: Executor | None = None
+) -> ToolLoopAgent | None:
     """The tool loop around a chat target where the configuration asks for it, else None."""
     model = config.model
     if model.target_agent != "tool_loop" or model.target_backend in AGENTS:
@@ -131,6 +134,8 @@ def with_tools(config: Config, chat: ChatModel, journal: Journal, environ: Mappi
         delivery=model.exec_skill_delivery,
         max_turns=model.tool_loop_max_turns,
         command_seconds=model.tool_loop_command_seconds,
+        executor=executor,
+        attempts=config.executor.attempts,
     )
     return ToolLoopAgent(chat, settings, journal=journal)
 

@@ -68,6 +68,14 @@ class Calling:
             hint="a scorer takes (answer, item), (answer, item, trajectory) or (rollout)",
         )
 
+    @property
+    def is_async(self) -> bool:
+        """Whether it waits instead of holding a thread."""
+        function = self.function
+        return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
+        )
+
     async def __call__(self, answer: str, rollout: Rollout) -> Scored:
         """Score one attempt. Raises `DataError` for whatever the function raises or returns that is no score."""
         item = rollout.item
@@ -79,9 +87,7 @@ class Calling:
         }
         arguments = [given[name] for name in self.names]
         try:
-            if inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
-                getattr(self.function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
-            ):
+            if self.is_async:
                 result = await cast("Awaitable[object]", self.function(*arguments))
             else:
                 result = await in_thread(self.function, *arguments)

@@ -8,10 +8,7 @@ boundary; an exception inside it stops the run with the item's id, because a cra
 from __future__ import annotations
 
 import importlib
-import inspect
-import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,14 +16,21 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, field_validator
 
 from skillopt.agents.base import Attempt
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
-from skillopt.core.outcome import Outcome
+from skillopt.core.outcome import Outcome, checked
+from skillopt.envs.score_work import payload_of, unpacked
 from skillopt.envs.scorers.base import Gold, Scorer
 from skillopt.envs.scorers.calling import Calling
 from skillopt.envs.scoring import ScoreContext
+from skillopt.work.errors import WorkFailed
+from skillopt.work.functions import searched_first, source_digest
+from skillopt.work.unit import Work
+
+DEADLINE_S = 1800.0
+"""A scoring function that takes longer hangs."""
 
 
 class Function(Scorer):
@@ -56,31 +60,42 @@ class Function(Scorer):
         """The function. Raises `ConfigError` naming what was not found."""
         module_name, _, name = self.function.partition(":")
         try:
-            with _searched_first(self._searched()):
+            with searched_first(self.search):
                 module = importlib.import_module(module_name)
         except ModuleNotFoundError as error:
             raise ConfigError(
                 f"scorer function {self.function!r}: no module {error.name!r}",
-                hint=f"put {module_name}.py into {self._searched()[0]}, where the command runs, or install it"
+                hint=f"put {module_name}.py into {self.search[0]}, where the command runs, or install it"
                 if self.directory == "."
-                else f"put {module_name}.py into {self._searched()[0]} or install it",
+                else f"put {module_name}.py into {self.search[0]} or install it",
+            ) from error
+        except SystemExit as error:
+            raise ConfigError(
+                f"scorer function {self.function!r}: its module calls sys.exit() when it is imported",
+                hint='put that under `if __name__ == "__main__":`',
             ) from error
         found = getattr(module, name, None)
         if not callable(found):
             raise ConfigError(f"scorer function {self.function!r}: the module has no function {name!r}")
         return found
 
-    def _searched(self) -> list[Path]:
-        return list(dict.fromkeys(path.resolve() for path in (Path(self.directory), *self._beside)))
+    @property
+    def search(self) -> list[str]:
+        """Directories that are searched before installed modules."""
+        return list(dict.fromkeys(str(path.resolve()) for path in (Path(self.directory), *self._beside)))
+
+    @cached_property
+    def source(self) -> str:
+        """Digest of the module's bytes as they were read at the start; blank where there is no file."""
+        return source_digest(self.loaded)
 
     def check(self, item: Item, gold: Gold) -> None:
         _ = self.calling
 
     def identity(self) -> dict[str, Any]:
         """Options plus the bytes of the function's module: a changed scorer is another scorer."""
-        source = inspect.getsourcefile(self.loaded)
-        text = Path(source).read_text(encoding="utf-8") if source else repr(self.function)
-        return {"name": self.name, "function": self.function, "source": text_digest(text)}
+        source = self.source or text_digest(repr(self.function))
+        return {"name": self.name, "function": self.function, "source": source}
 
     @cached_property
     def calling(self) -> Calling:
@@ -88,22 +103,32 @@ class Function(Scorer):
         return Calling.of(self.loaded, self.function)
 
     async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
-        """Call the function."""
-        return await self.calling(answer, ctx.rollout)
+        """Call the function, in the run's executor where there is one. Raises `WorkerLost` besides `DataError`."""
+        calling, item = self.calling, ctx.rollout.item
+        if ctx.executor is None:
+            return await calling(answer, ctx.rollout)
+        work = Work(
+            "env.score_async" if calling.is_async else "env.score",
+            payload_of(self.function, self.search, calling.names, answer, ctx.rollout),
+            version=self.source,
+            deadline_s=DEADLINE_S,
+        )
+        try:
+            result = unpacked(await ctx.executor.run(work))
+        except WorkFailed as error:
+            raise _fault(f"item {item.id!r}: the scorer {self.function}", error) from error
+        return checked(item.id, calling.scored(result, answer, item.id))
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """A function may be random or cost something, so its scores are stored; see `Calling.rests_on`."""
         return self.calling.rests_on(attempt)
 
 
-@contextmanager
-def _searched_first(directories: Sequence[Path]) -> Generator[None, None, None]:
-    """Import with `directories` in front, and leave the search path as it was."""
-    entries = [str(directory) for directory in directories]
-    sys.path[:0] = entries
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        for entry in entries:
-            sys.path.remove(entry)
+def _fault(who: str, error: WorkFailed) -> DataError:
+    """What a function did wrong in its worker, in the words for one that ran here."""
+    if error.kind == "deadline":
+        return DataError(f"{who} {error.message}", hint="correct the scorer; an answer that hangs it is not scored")
+    if error.kind == DataError.__name__:
+        return DataError(error.message, hint=error.hint)
+    said = f": {error.message}" if error.message else ""
+    return DataError(f"{who} raised {error.kind}{said}", hint="correct the scorer; a crash is not a score")

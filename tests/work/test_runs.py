@@ -1,0 +1,240 @@
+"""Whole runs: the same directories whoever does the work, and whatever happens to the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillopt.config import load_config, parse_overrides
+from skillopt.core.errors import DataError
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.given import Given
+from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.trainer import train
+from skillopt.envs.registry import settings_schemas
+from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage
+from skillopt.store.journal import Journal
+from skillopt.testing import toy
+from skillopt.testing.toy_task import write_config, write_data
+from skillopt.testing.trees import differences, tree
+from skillopt.work.local import LocalExecutor
+from tests.work.processes import lives
+
+SCORER = """
+import os, random, sys
+from pathlib import Path
+COUNT = Path(__file__).with_name("asked")
+
+def score(answer, item):
+    with COUNT.open("a") as file:
+        file.write(f"{os.getpid()}\\n")
+    return {"hard": float(answer == item["answer"]), "fail_reason": "" if answer == item["answer"] else "not that"}
+
+async def later(answer, item):
+    return score(answer, item)
+
+def noisy(answer, item):
+    return random.random()
+
+def seeing(answer, item, trajectory):
+    return answer == item["answer"], f"after {len(trajectory)} entries"
+
+def leaves(answer, item):
+    sys.exit(0)
+
+def crashes(answer, item):
+    os._exit(3)
+"""
+
+
+class ToolCaller:
+    """The toy as a model that works with a shell: it notes its task in the workspace and reads the note back."""
+
+    model, endpoint = "toy-with-tools", "memory"
+
+    def identity(self) -> Mapping[str, Any]:
+        return {"kind": "toy-with-tools"}
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        turns = sum(m.role == "assistant" for m in request.messages)
+        if request.tools and turns < 2:
+            command = "echo once >> note; wc -l < note" if turns == 0 else "echo twice >> note; cat note task.md"
+            call = ToolCall(f"c{turns}", "bash", json.dumps({"command": command}))
+            return ChatReply("", "tool_calls", Usage(10, 2), tool_calls=(call,))
+        if request.tools:
+            note = str(request.messages[-1].content)
+            assert note.startswith("once\ntwice\nBox"), note
+        plain = tuple(m for m in request.messages if m.role in ("system", "user"))
+        return ChatReply(toy.respond(ChatRequest(messages=plain, stage=request.stage, schema=request.schema)))
+
+    async def aclose(self) -> None:
+        return
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_data(tmp_path / "data", {"train": 8, "val": 6, "test": 4})
+    (tmp_path / "toy_scorer.py").write_text(SCORER)
+    yield tmp_path
+    sys.modules.pop("toy_scorer", None)
+
+
+@asynccontextmanager
+async def opened(project: Path, name: str, kind: str, function: str = "score") -> AsyncGenerator[RunContext]:
+    scorer = {"name": "callable", "function": f"toy_scorer:{function}", "directory": str(project)}
+    more: dict[str, Any] = {
+        "executor__kind": kind,
+        "executor__attempts": 20,
+        "train__num_epochs": 1,
+        "train__batch_size": 4,
+    }
+    given = Given()
+    if name.startswith("tools"):
+        model = {"target_backend": "python", "optimizer_backend": "scripted", "target_agent": "tool_loop"}
+        more |= {"model__" + key: value for key, value in model.items()}
+        given = Given(backends={"target": ToolCaller()})
+    config = write_config(project / f"{name}.yaml", project / "data", env__scorer=scorer, **more)
+    overrides = parse_overrides([f"env.out_root={project / name}"])
+    resolved = load_config(config, overrides=overrides, environ={}, env_schemas=settings_schemas())
+    async with open_run_context(resolved, out_root=project / name, emit=Events(), given=given) as context:
+        yield context
+
+
+async def run(project: Path, name: str, kind: str, *, seed: int | None = None, function: str = "score") -> int:
+    """Train; with a seed, while workers are killed at random. Returns how many units were repeated."""
+    async with opened(project, name, kind, function) as context:
+        executor = context.executor
+        killing = None
+        if seed is not None:
+            assert isinstance(executor, LocalExecutor)
+            killing = asyncio.ensure_future(_kill(executor, random.Random(seed)))
+        await train(context)
+        if killing is not None:
+            killing.cancel()
+            await asyncio.wait([killing])
+        return executor.repeated if isinstance(executor, LocalExecutor) else 0
+
+
+async def _kill(executor: LocalExecutor, source: random.Random) -> None:
+    for _ in range(6):
+        await asyncio.sleep(source.uniform(0.0, 0.8))
+        if pids := sorted(m.pid for m in executor._members if lives(m.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(source.choice(pids), signal.SIGKILL)
+
+
+def result(project: Path, name: str) -> dict[str, bytes]:
+    """All views of a run; which executor it had is said in its configuration and nowhere else."""
+    return tree(project / name, without=("config.yaml", "config.json"))
+
+
+def entries(project: Path, name: str) -> list[tuple[str, str]]:
+    journal = Journal.open(project / name / "journal.sqlite3")
+    try:
+        return sorted((e.kind, e.key) for e in journal.entries() if e.kind in ("score", "tool"))
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize("function", ["score", "later", "seeing"])
+async def test_directories_are_the_same_inline_and_in_workers(project: Path, function: str) -> None:
+    await run(project, "inline", "inline", function=function)
+    if function == "score":
+        assert set((project / "asked").read_text().split()) == {str(os.getpid())}
+        (project / "asked").unlink()
+    await run(project, "local", "local", function=function)
+    if function == "score":
+        assert str(os.getpid()) not in (project / "asked").read_text().split()
+    assert len(result(project, "inline")) > 50
+    assert differences(result(project, "inline"), result(project, "local")) == []
+    assert entries(project, "inline") == entries(project, "local")
+
+
+async def _killed(project: Path, prefix: str, seeds: range) -> None:
+    await run(project, f"{prefix}calm", "inline")
+    expected, total = result(project, f"{prefix}calm"), 0
+    for seed in seeds:
+        total += await run(project, f"{prefix}{seed}", "local", seed=seed)
+        assert differences(expected, result(project, f"{prefix}{seed}")) == [], f"seed {seed}"
+        assert entries(project, f"{prefix}{seed}") == entries(project, f"{prefix}calm")
+    assert total > 0, "no worker was lost: the test shows nothing"
+
+
+async def test_directories_are_the_same_when_workers_are_killed(project: Path) -> None:
+    await _killed(project, "scored", range(2))
+
+
+async def test_a_tool_loop_is_the_same_when_workers_are_killed(project: Path) -> None:
+    await _killed(project, "tools", range(1))
+
+
+@pytest.mark.slow_campaign
+@pytest.mark.parametrize(("prefix", "seeds"), [("scored", range(2, 50)), ("tools", range(1, 10))])
+async def test_directories_are_the_same_when_workers_are_killed_many_times(
+    project: Path, prefix: str, seeds: range
+) -> None:
+    await _killed(project, prefix, seeds)
+
+
+@pytest.mark.parametrize("kind", ["inline", "local"])
+async def test_a_random_scorer_says_the_same_when_a_finished_run_is_started_again(project: Path, kind: str) -> None:
+    await run(project, "again", kind, function="noisy")
+    before = result(project, "again")
+    await run(project, "again", kind, function="noisy")
+    assert differences(before, result(project, "again")) == []
+
+
+async def test_a_finished_run_starts_no_worker(project: Path) -> None:
+    await run(project, "again", "local")
+    asked = (project / "asked").read_text()
+    async with opened(project, "again", "local") as context:
+        await train(context)
+        assert isinstance(context.executor, LocalExecutor)
+        assert not context.executor._members
+    assert (project / "asked").read_text() == asked
+
+
+@pytest.mark.parametrize("kind", ["inline", "local"])
+async def test_a_scorer_that_leaves_is_named_with_its_item(project: Path, kind: str) -> None:
+    with pytest.raises(DataError, match=r"item 'box-8': the scorer toy_scorer:leaves raised SystemExit: 0"):
+        await run(project, "left", kind, function="leaves")
+
+
+async def test_a_scorer_that_takes_its_process_along_is_missing_never_zero(project: Path) -> None:
+    async with opened(project, "crashed", "local", "crashes") as context:
+        rollouts = [r async for r in _some(context)]
+    assert [type(r.outcome).__name__ for r in rollouts] == ["Missing"]
+    assert "ended with exit code 3" in rollouts[0].outcome.error
+
+
+async def _some(context: RunContext) -> AsyncGenerator[Any]:
+    from skillopt.envs.rollout import Call, run_one
+
+    executor = context.executor
+    assert isinstance(executor, LocalExecutor)
+    executor._attempts = 2
+    yield await run_one(
+        context.env, context.selection[0], context.initial, context.target, Call("baseline", scoring=context.scoring)
+    )
+
+
+async def test_a_slow_scorer_does_not_hold_up_the_loop(project: Path) -> None:
+    (project / "toy_scorer.py").write_text("import time\ndef score(a, i):\n    time.sleep(0.5)\n    return 1.0\n")
+    async with opened(project, "slow", "local") as context:
+        beats, scoring = 0, asyncio.ensure_future(anext(aiter(_some(context))))
+        while not scoring.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        assert (await scoring).outcome.hard == 1.0
+    assert beats > 20
