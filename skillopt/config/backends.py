@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
 
 from skillopt.config.suggestions import nearest
 from skillopt.config.unsupported_keys import NOT_BUILT
@@ -82,7 +81,7 @@ def plugin_names() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=GROUP)} - set(AVAILABLE)))
 
 
-def canonical(name: Any, *, key: str, where: str) -> str:
+def canonical(name: object, *, key: str, where: str) -> str:
     """The backend that `name` means. Raises `ConfigError` naming key and place when there is no such backend."""
     text = str(name).strip()
     low = text.lower()

@@ -6,8 +6,8 @@ the secrets, masked, and the source of each value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     source: str
 
 
-def values_of(config: Config) -> Iterator[tuple[KeySpec, Any]]:
+def values_of(config: Config) -> Iterator[tuple[KeySpec, object]]:
     """Every key with its value, secrets included, sections in order."""
     declared = declared_specs(type(config.env_settings))
     for section in SECTIONS:
@@ -41,22 +41,22 @@ def values_of(config: Config) -> Iterator[tuple[KeySpec, Any]]:
                 yield spec, getattr(config.env_settings, spec.name)
 
 
-def public_values(config: Config) -> Iterator[tuple[KeySpec, Any]]:
+def public_values(config: Config) -> Iterator[tuple[KeySpec, object]]:
     """Every key that may stand in a file, with a JSON value."""
-    plain: dict[str, Any] = config.env_settings.model_dump(mode="json")
+    plain: dict[str, object] = config.env_settings.model_dump(mode="json")
     for spec, value in values_of(config):
         if not spec.secret:
             yield spec, _public(plain[spec.name] if spec.declared else value)
 
 
-def flat_export(config: Config) -> dict[str, Any]:
+def flat_export(config: Config) -> dict[str, object]:
     """`config.json`: flat names, in the published spelling."""
     return {spec.flats[0]: value for spec, value in public_values(config)}
 
 
-def structured_export(config: Config) -> dict[str, dict[str, Any]]:
+def structured_export(config: Config) -> dict[str, dict[str, object]]:
     """`config.yaml`: sections. Loading it again gives the same configuration, secrets apart."""
-    out: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    out: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     for spec, value in public_values(config):
         out[spec.section][spec.name] = value
     return out
@@ -80,7 +80,7 @@ def render_dry_run(resolved: Resolved) -> str:
     return "\n".join(lines)
 
 
-def _public(value: Any) -> Any:
+def _public(value: object) -> object:
     """The value without user names and passwords in URLs and without keys that stand where none belongs, at any
     depth."""
     if isinstance(value, str) and "://" in value and "@" in value:
@@ -92,7 +92,7 @@ def _public(value: Any) -> Any:
     if isinstance(value, str):
         return redact_reply(value)
     if isinstance(value, Mapping):
-        return {str(key): _public(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {str(key): _public(inner) for key, inner in cast("Mapping[object, object]", value).items()}
     if isinstance(value, (list, tuple)):
-        return [_public(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_public(inner) for inner in cast("Sequence[object]", value)]
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 from pydantic.fields import FieldInfo
@@ -51,8 +51,8 @@ class KeySpec:
     name: str
     mark: Key
     kinds: frozenset[str]
-    choices: tuple[Any, ...]
-    default: Any
+    choices: tuple[object, ...]
+    default: object
     description: str
     declared: bool = False
     """True for a key that the environment declares."""
@@ -73,7 +73,7 @@ class KeySpec:
         return "null" in self.kinds
 
 
-def kinds_of(annotation: Any) -> frozenset[str]:
+def kinds_of(annotation: object) -> frozenset[str]:
     """The shapes a type accepts: null, bool, int, float, text, secret, list, map, any."""
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -81,7 +81,7 @@ def kinds_of(annotation: Any) -> frozenset[str]:
     if origin in (Union, types.UnionType):
         return frozenset[str]().union(*(kinds_of(part) for part in get_args(annotation)))
     if origin is Literal:
-        return frozenset[str]().union(*(kinds_of(type(value)) for value in get_args(annotation)))
+        return frozenset[str]().union(*(kinds_of(cast("object", type(value))) for value in get_args(annotation)))
     base = origin or annotation
     simple = {type(None): "null", None: "null", bool: "bool", int: "int", float: "float", str: "text"}
     if base in simple:
@@ -98,7 +98,7 @@ def kinds_of(annotation: Any) -> frozenset[str]:
     return frozenset({"any"})
 
 
-def choices_of(annotation: Any) -> tuple[Any, ...]:
+def choices_of(annotation: object) -> tuple[object, ...]:
     """The values of a `Literal`, through `Annotated` and unions; empty when the type is open."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -66,7 +65,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     table = table_for(name, env_schemas)
     settled = [settle(layer, table) for layer in layers]
     merged = _without_blanks(_merge(settled), table)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     origins: dict[str, Origin] = {}
     for spec in table:
         setting = merged.get(spec.path) or Setting(spec.default, Origin("default"))
@@ -134,7 +133,7 @@ def _blank_is_a_value(spec: KeySpec) -> bool:
     return spec.declared or "" in spec.choices or {"text", "null"} <= spec.kinds
 
 
-def _take_conditional(one: Settled, values: dict[str, Any], origins: dict[str, Origin]) -> None:
+def _take_conditional(one: Settled, values: dict[str, object], origins: dict[str, Origin]) -> None:
     """A variable that holds for one backend only. It yields to a flag and to the general variable of the same key."""
     for backend, settings in one.conditional.items():
         for path, setting in settings.items():
@@ -144,7 +143,7 @@ def _take_conditional(one: Settled, values: dict[str, Any], origins: dict[str, O
                 values[path], origins[path] = setting.value, setting.origin
 
 
-def _tell_backend(values: dict[str, Any], origins: dict[str, Origin]) -> None:
+def _tell_backend(values: dict[str, object], origins: dict[str, Origin]) -> None:
     """Once spread, the shorthand only says what both roles use; with two different backends it says nothing."""
     optimizer, target = values["model.optimizer_backend"], values["model.target_backend"]
     if values["model.backend"] != optimizer or optimizer != target:
@@ -152,7 +151,7 @@ def _tell_backend(values: dict[str, Any], origins: dict[str, Origin]) -> None:
         origins["model.backend"] = Origin("default", "from the roles")
 
 
-def _imply_split_mode(values: dict[str, Any], origins: dict[str, Origin]) -> list[str]:
+def _imply_split_mode(values: dict[str, object], origins: dict[str, Origin]) -> list[str]:
     """Data named by a higher layer than the mode say which mode is meant: `--split_dir X` is not ignored by a file that
     cuts by ratio."""
     for path, mode in (("env.split_dir", "split_dir"), ("env.data_path", "ratio")):
@@ -165,7 +164,7 @@ def _imply_split_mode(values: dict[str, Any], origins: dict[str, Origin]) -> lis
 
 
 def _fill_model(
-    role: str, values: dict[str, Any], origins: dict[str, Origin], merged: Mapping[str, Setting]
+    role: str, values: dict[str, object], origins: dict[str, Origin], merged: Mapping[str, Setting]
 ) -> list[str]:
     """Give a role without a model the default one of its backend."""
     path, chooser = f"model.{role}", f"model.{role}_backend"
@@ -173,7 +172,7 @@ def _fill_model(
     if not backend:  # a judge without a backend of its own is the optimizer's model, or another one at its backend
         return []
     standard = backends.default_model(
-        backend, local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
+        str(backend), local_model=str(values["model.local_model"]), minimax_model=str(values["model.minimax_model"])
     )
     if not model:
         values[path], origins[path] = standard, Origin("default", f"default of {backend}")
@@ -187,7 +186,7 @@ def _fill_model(
 
 def _build(
     table: KeyTable,
-    values: Mapping[str, Any],
+    values: Mapping[str, object],
     origins: Mapping[str, Origin],
     given: set[str],
     settings_model: type[BaseModel],
@@ -208,7 +207,7 @@ def _build(
 
 
 def _validated(
-    model: type[BaseModel], specs: Mapping[str, KeySpec], values: Mapping[str, Any], origins: Mapping[str, Origin]
+    model: type[BaseModel], specs: Mapping[str, KeySpec], values: Mapping[str, object], origins: Mapping[str, Origin]
 ) -> BaseModel:
     try:
         return model.model_validate({name: values[spec.path] for name, spec in specs.items()})

@@ -46,12 +46,12 @@ class RoleSettings:
     thinking: str = ""
     use_max_completion_tokens: bool = True
     route: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
     local_threads: int = 0
     local_context: int = 8192
     scripted_script: str = ""
 
-    def as_mapping(self) -> dict[str, Any]:
+    def as_mapping(self) -> dict[str, object]:
         """The settings under their names, for a backend's `create`."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
@@ -64,7 +64,7 @@ class _Keys:
     role: RoleName
     family: str
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> object:
         """The role's value, or the shared one where the role names none."""
         own: Any = getattr(self.model, f"{self.role}_{self.family}_{name}", None)
         return getattr(self.model, f"{self.family}_{name}") if own is None or own == "" else own
@@ -82,7 +82,7 @@ class _Keys:
         """True when somebody named a shared endpoint; a default one owns no key that was given without it."""
         name = f"{self.family}_{address}"
         url: str = getattr(self.model, name)
-        default: Any = ModelSection.model_fields[name].default
+        default: object = ModelSection.model_fields[name].default
         return bool(url) and (url != default or self.family == "anthropic")
 
 
@@ -114,7 +114,7 @@ def _refuse_half_a_judge(model: ModelSection) -> None:
 def _openai_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
     keys = _Keys(model, plain.role, "azure_openai")
     endpoint, key = keys.account("endpoint")
-    mode: str = keys.value("auth_mode")
+    mode = str(keys.value("auth_mode"))
     effort = _OPENAI_EFFORT if model.reasoning_effort is None else model.reasoning_effort
     plain = replace(plain, reasoning_effort=effort)
     if mode == "openai_compatible" or not (mode or endpoint):

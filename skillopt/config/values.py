@@ -20,7 +20,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 MASK = "********"
 
 
-def from_text(spec: KeySpec, text: str, *, where: str, inside: bool = False) -> Any:
+def from_text(spec: KeySpec, text: str, *, where: str, inside: bool = False) -> object:
     """The value that `text` means for this key, or for a place `inside` its map. Raises `ConfigError`."""
     low = text.strip().lower()
     if inside:
@@ -43,14 +43,14 @@ def from_text(spec: KeySpec, text: str, *, where: str, inside: bool = False) -> 
     return text.strip()
 
 
-def _yaml(spec: KeySpec, text: str, where: str) -> Any:
+def _yaml(spec: KeySpec, text: str, where: str) -> object:
     try:
         return parse_value(text)
     except ValueError as error:
         raise ConfigError(f"{spec.path}={text} ({where}): not valid YAML: {error}") from error
 
 
-def shown(spec: KeySpec, value: Any) -> str:
+def shown(spec: KeySpec, value: object) -> str:
     """A value for people: secrets masked, null and booleans as YAML spells them."""
     if spec.secret:
         text = value if isinstance(value, str) else getattr(value, "get_secret_value", str)()
@@ -64,13 +64,13 @@ def shown(spec: KeySpec, value: Any) -> str:
     return str(value)
 
 
-def check_kind(spec: KeySpec, value: Any, *, where: str) -> None:
+def check_kind(spec: KeySpec, value: object, *, where: str) -> None:
     """Refuse a boolean where none is meant: the schema would read `batch_size: true` as 1."""
     if isinstance(value, bool) and not spec.kinds & {"bool", "any"}:
         raise ConfigError(f"{spec.path}={shown(spec, value)} ({where}): a boolean is not a value of this key")
 
 
-def explain(spec: KeySpec, value: Any, error: ValidationError, *, where: str) -> ConfigError:
+def explain(spec: KeySpec, value: object, error: ValidationError, *, where: str) -> ConfigError:
     """The first problem of a key as one line."""
     first = next((e for e in error.errors() if e["loc"] and e["loc"][0] == spec.name), error.errors()[0])
     inside = ".".join(str(part) for part in first["loc"][1:] if isinstance(part, int) or _is_key(value, part))
@@ -88,5 +88,5 @@ def explain(spec: KeySpec, value: Any, error: ValidationError, *, where: str) ->
     return ConfigError(f"{path}{given} ({where}): {reason}{near}")
 
 
-def _is_key(value: Any, part: str | int) -> bool:
+def _is_key(value: object, part: str | int) -> bool:
     return isinstance(value, Mapping) and part in value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -11,7 +11,7 @@ from skillopt.config.keys import Key, Section
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     """Words of a text with commas; blank means unset."""
     if not isinstance(value, str):
         return value

@@ -8,7 +8,6 @@ An address that stands in the environment beside the key is the user's own pair 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from skillopt.config.sources.layers import Origin
@@ -19,7 +18,7 @@ _PAIRS = (
 )
 
 
-def keep_home(values: dict[str, Any], origins: Mapping[str, Origin]) -> list[str]:
+def keep_home(values: dict[str, object], origins: Mapping[str, Origin]) -> list[str]:
     """Blank the keys that would leave home; one notice for each."""
     notices: list[str] = []
     for key, address, home in _PAIRS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal, cast
 
 from skillopt.config import backends
 from skillopt.config.keys import KeySpec
@@ -40,7 +40,7 @@ class Raw:
     """One entry as written. `form` orders the forms of one layer: where two say the same key, the higher one wins."""
 
     name: str
-    value: Any = field(repr=False)
+    value: object = field(repr=False)
     origin: Origin
     form: int = 0
     only_backend: str = ""
@@ -64,7 +64,7 @@ class Layer:
 class Setting:
     """A value for one canonical key. `merge` says that a map is laid over the lower one, not put in its place."""
 
-    value: Any = field(repr=False)
+    value: object = field(repr=False)
     origin: Origin
     spelling: str = ""
     form: int = 0
@@ -87,7 +87,7 @@ class Settled:
     """Keys given without effect in this version."""
 
 
-def deep_merge(below: Any, above: Any) -> Any:
+def deep_merge(below: object, above: object) -> object:
     """`above` laid over `below`: maps key by key, anything else replaced.
 
     A map that carries another `name` is another thing, whose options would not fit: it replaces the one below.
@@ -96,7 +96,7 @@ def deep_merge(below: Any, above: Any) -> Any:
         return above
     if above.get("name", below.get("name")) != below.get("name"):  # pyright: ignore[reportUnknownMemberType]
         return above  # pyright: ignore[reportUnknownVariableType]
-    merged: dict[str, Any] = {**below}
+    merged: dict[str, object] = {**below}
     for key, value in above.items():  # pyright: ignore[reportUnknownVariableType]
         merged[str(key)] = deep_merge(merged.get(str(key)), value)  # pyright: ignore[reportUnknownArgumentType]
     return merged
@@ -148,7 +148,7 @@ def _take_absent(absent: Absent, raw: Raw, notices: list[str], idle: list[str]) 
         )
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -165,13 +165,14 @@ def _setting(spec: KeySpec, raw: Raw, spelling: str, rest: tuple[str, ...]) -> S
             )
     if spec.path in BACKEND_KEYS and value not in ("", None):
         value = backends.canonical(value, key=spec.path, where=str(raw.origin))
+    shaped: object = value
     for part in reversed(rest):
-        value = {part: value}
-    merge = bool(rest) or (raw.origin.kind == "file" and isinstance(value, Mapping))
-    return Setting(value=value, origin=raw.origin, spelling=spelling, form=raw.form, merge=merge)
+        shaped = {part: shaped}
+    merge = bool(rest) or (raw.origin.kind == "file" and isinstance(shaped, Mapping))
+    return Setting(value=cast("object", shaped), origin=raw.origin, spelling=spelling, form=raw.form, merge=merge)
 
 
-def _is_map(value: Any) -> bool:
+def _is_map(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
@@ -204,7 +205,7 @@ def _spread_shorthand(settings: dict[str, Setting]) -> None:
     chosen = settings.get("model.backend")
     if chosen is None:
         return
-    shorthand = backends.shorthand(chosen.value)
+    shorthand = backends.shorthand(str(chosen.value))
     origin = replace(chosen.origin, where=f"{chosen.origin.where} (backend)".strip())
     for key, value in (
         ("model.optimizer_backend", shorthand.optimizer),

@@ -22,7 +22,7 @@ class YamlFile:
     """The content of one file and the line of each key, by its path from the root."""
 
     path: Path
-    content: Mapping[str, Any]
+    content: Mapping[str, object]
     lines: Mapping[tuple[str, ...], int]
 
     def where(self, *path: str) -> str:
@@ -60,7 +60,7 @@ def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
 _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
-def parse_value(text: str) -> Any:
+def parse_value(text: str) -> object:
     """One value as it would stand in a file. Raises `ValueError` with the parser's words."""
     try:
         return yaml.load(text, Loader=_Loader)
@@ -104,7 +104,7 @@ def read_yaml(path: Path) -> YamlFile:
         node = loader.get_single_node()
         if node is not None:
             _walk(node, (), lines, path)
-        content: Any = {} if node is None else loader.construct_document(node)  # pyright: ignore[reportUnknownMemberType]
+        content: object = {} if node is None else loader.construct_document(node)  # pyright: ignore[reportUnknownMemberType]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
