@@ -61,7 +61,7 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
     )
     if attempt.lost:
         return replace(rollout, outcome=Missing(attempt.lost))
-    ctx = ScoreContext(rollout, call.stage, call.priority, call.scoring)
+    ctx = ScoreContext(rollout, call.stage, call.priority, scoring=call.scoring)
     outcome = await _outcome(env, item, attempt, ctx)
     if ctx.judged.calls:
         rollout = replace(rollout, tokens={**rollout.tokens, **_of_judge(ctx.judged)})

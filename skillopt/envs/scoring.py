@@ -58,6 +58,8 @@ class ScoreContext:
     rollout: Rollout
     stage: str
     priority: int = 0
+    task: str = ""
+    """The task as the target saw it, where the environment says it."""
     scoring: Scoring = UNAIDED
     judged: TokenSums = field(default_factory=TokenSums)
     """What the calls of the judge used; part of the rollout's tokens."""

@@ -6,10 +6,10 @@ task or a trajectory is data: `fenced` puts it between fences longer than any ru
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 
+from skillopt.core.fencing import fenced as fenced
 from skillopt.core.hashing import digest
 
 _SUPPLEMENTED = {
@@ -24,13 +24,6 @@ _SUPPLEMENTED = {
     "deep_probe_system": "deep_probe",
 }
 """Template → the name by which an environment is asked for its own vocabulary."""
-
-
-def fenced(text: str, label: str = "data") -> str:
-    """The text in a labelled fence that it cannot close itself."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{label}\n{text}\n{fence}"
 
 
 class PromptBook:

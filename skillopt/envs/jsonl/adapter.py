@@ -9,6 +9,7 @@ All items are rendered and checked by the scorer at load, so a misspelt variable
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
 from skillopt.envs.scorers.base import ScoresAttempts
 from skillopt.envs.scorers.function import Function
+from skillopt.envs.scorers.judging import JudgingScorer
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
 
@@ -104,11 +106,22 @@ class JsonlEnv:
             self._scorer,
         )
         if isinstance(scorer, ScoresAttempts):
-            return await scorer.score_attempt(answer, gold, attempt, ctx)
+            return await scorer.score_attempt(answer, gold, attempt, replace(ctx, task=self.task_text(item)))
         return scorer.score(answer, item=item, gold=gold)
 
     def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
         return self._scorer.rests_on(attempt) if isinstance(self._scorer, ScoresAttempts) else None
+
+    @property
+    def needs_judge(self) -> bool:
+        return isinstance(self._scorer, JudgingScorer)
+
+    @property
+    def judge_calls(self) -> int:
+        return self._scorer.judge_calls if isinstance(self._scorer, JudgingScorer) else 0
+
+    def judge_texts(self) -> Sequence[str]:
+        return self._scorer.judge_texts() if isinstance(self._scorer, JudgingScorer) else ()
 
     def task_text(self, item: Item) -> str:
         shown = {name: value for name, value in item.data.items() if name not in self._withheld}

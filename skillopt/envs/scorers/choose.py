@@ -18,11 +18,25 @@ from skillopt.envs.scorers.function import Function
 from skillopt.envs.scorers.held import Held
 from skillopt.envs.scorers.json_fields import JsonFields
 from skillopt.envs.scorers.numeric import Numeric
+from skillopt.envs.scorers.pairwise import Pairwise
+from skillopt.envs.scorers.rubric import Rubric
 from skillopt.envs.scorers.text import Contains, Exact, Normalised, Regex
 
 _KINDS: dict[str, type[Scorer]] = {
     str(kind.model_fields["name"].default): kind
-    for kind in (Exact, Normalised, Contains, Numeric, Regex, MultipleChoice, JsonFields, Function, Held)
+    for kind in (
+        Exact,
+        Normalised,
+        Contains,
+        Numeric,
+        Regex,
+        MultipleChoice,
+        JsonFields,
+        Rubric,
+        Pairwise,
+        Function,
+        Held,
+    )
 }
 _OWN = "your own: module:function"
 
@@ -62,7 +76,17 @@ def _available() -> str:
 
 ScorerSpec = Annotated[
     Annotated[
-        Exact | Normalised | Contains | Numeric | Regex | MultipleChoice | JsonFields | Function | Held,
+        Exact
+        | Normalised
+        | Contains
+        | Numeric
+        | Regex
+        | MultipleChoice
+        | JsonFields
+        | Rubric
+        | Pairwise
+        | Function
+        | Held,
         Field(discriminator="name"),
     ],
     BeforeValidator(_named),
