@@ -17,10 +17,12 @@ from skillopt.core.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import default_trial, run_trial
 from skillopt.engine.build import build
 from skillopt.engine.run.context import count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_context import StepContext
 from skillopt.engine.step_result import Built, Credit, Credited
 from skillopt.optimizer.race import Proposal
+from skillopt.records.vocabulary import Stage
 
 
 def shares(edits: Sequence[Edit], budget: int, wanted: int) -> tuple[list[tuple[Edit, ...]], int]:
@@ -39,7 +41,6 @@ async def credit(built: Built, state: TrainState, ctx: StepContext) -> Credit | 
         return None
     wanted = default_trial(context)
     groups, items = shares(proposal.change.edits, context.config.evaluation.gate_credit_calls or wanted, wanted)
-    context.emit("stage.start", stage="credit", step=step, epoch=ctx.plan.epoch, total=len(groups))
 
     async def one(edits: tuple[Edit, ...]) -> Credited:
         alone = await build(ctx, "alone", Patch(edits))
@@ -48,12 +49,12 @@ async def credit(built: Built, state: TrainState, ctx: StepContext) -> Credit | 
         trial = await run_trial(context, alone.skill, state, step=step, shown=built.rollouts, most=items)
         return Credited(edits, trial)
 
-    with context.timings.measure(step, "credit"):
+    with staged(context, Stage.CREDIT, step=step, epoch=ctx.plan.epoch, total=len(groups)) as told:
         rows = await gather_all([one(group) for group in groups])
+        kept = tuple(e for row in rows if row.kept for e in row.edits)
+        told.count(kept=len(kept), edits=len(proposal.change.edits))
     asked = [r for row in rows if row.trial for r in row.trial.rollouts]
-    count_rollouts(ctx.tally, "trial", asked)
-    kept = tuple(e for row in rows if row.kept for e in row.edits)
-    context.emit("stage.end", stage="credit", step=step, kept=len(kept), total=len(proposal.change.edits))
+    count_rollouts(ctx.tally, Stage.TRIAL, asked)
     rest: Proposal | None = None
     if kept:
         rest = await build(ctx, proposal.name, Patch(kept, proposal.change.reasoning, proposal.change.meta))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from skillopt.core.edit import Edit
 from skillopt.core.errors import SkillOptError
@@ -20,6 +19,8 @@ from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.metric import Metric
 from skillopt.gate.strict import Unit
 from skillopt.gate.verdict import Verdict
+from skillopt.records.schema import DensityRecord, GateRecord, TrialRecord
+from skillopt.records.vocabulary import Action
 
 
 def unit_name(item_id: str, repeat: int, repeats: int) -> str:
@@ -91,17 +92,17 @@ class Trial:
         tried = max(1, evidence.total)
         return (len(evidence.wins) - len(evidence.losses)) / tried, len(evidence.losses) / tried
 
-    def to_json(self) -> dict[str, Any]:
+    def record(self) -> TrialRecord:
         """What a record says of it."""
         evidence = self.verdict.evidence
-        return {
-            "passed": self.passed,
-            "wins": list(evidence.wins),
-            "losses": list(evidence.losses),
-            "n": evidence.total,
-            "evaluated_n": evidence.evaluated,
-            "reason": self.verdict.reason,
-        }
+        return TrialRecord(
+            passed=self.passed,
+            wins=evidence.wins,
+            losses=evidence.losses,
+            n=evidence.total,
+            evaluated_n=evidence.evaluated,
+            reason=self.verdict.reason,
+        )
 
 
 @dataclass(frozen=True)
@@ -151,23 +152,39 @@ class Decision:
         """The text that the verdict is about: the candidate, or what pruning left of it."""
         return self.draft or self.skill
 
-    def to_json(self) -> dict[str, Any]:
-        """The verdict's fields for a record, with trial and error budget where a rule has them."""
-        body = self.verdict.to_json()
-        if self.trials or self.looked:
-            body["trial"] = self.trials[0].to_json() if self.trials else None
-            body["pruned"] = [e.to_json() for e in self.removed]
-            body["kept_as_draft"] = self.kept and not self.verdict.accepted
-            body["alpha_left"] = self.ledger.left if self.ledger else None
-        return body
+    @property
+    def action(self) -> Action:
+        """What becomes of the candidate."""
+        return Action(self.verdict.action)
 
-    def fields(self) -> dict[str, Any]:
-        """What a record says of a candidate that was measured: its bytes, its scores, the verdict."""
+    def record(self) -> GateRecord:
+        """The one record of a decision: of a step, of its notes, of an epoch's end, of the last look."""
+        verdict, evidence = self.verdict, self.verdict.evidence
         score = self.measured.score if self.measured else None
-        return {
-            "candidate_hash": self.decided_on.hash,
-            "candidate_skill_len": len(self.decided_on.text),
-            "selection_hard": score.hard if score else None,
-            "selection_soft": score.soft if score else None,
-            **self.to_json(),
-        }
+        density = verdict.density
+        return GateRecord(
+            action=self.action,
+            reason=verdict.reason,
+            proven=self.action.proven,
+            changed_current=self.kept,
+            candidate_hash=self.decided_on.hash,
+            candidate_skill_len=len(self.decided_on.text),
+            selection_hard=score.hard if score else None,
+            selection_soft=score.soft if score else None,
+            candidate_gate_score=verdict.score,
+            wins=evidence.wins,
+            losses=evidence.losses,
+            evaluated_n=evidence.evaluated,
+            selection_n=evidence.total,
+            n_missing=evidence.missing,
+            coverage=round(evidence.coverage, 6),
+            early_stopped=evidence.early_stopped,
+            score_bound=evidence.bound,
+            interval=evidence.interval,
+            p=evidence.p,
+            alpha=evidence.alpha,
+            semantic_density=DensityRecord(candidate_bonus=density[0], current_bonus=density[1]) if density else None,
+            trial=self.trials[0].record() if self.trials else None,
+            pruned=tuple(e.to_json() for e in self.removed),
+            alpha_left=self.ledger.left if self.ledger else None,
+        )

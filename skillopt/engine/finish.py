@@ -8,30 +8,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, Interrupted, PatienceOver, StopRun
+from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count, tell
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import TARGET_STAGES, cost_of, write_logs
-from skillopt.engine.run.context import JUDGED, RunContext, count_rollouts
+from skillopt.engine.run.bill import cost_of, write_logs
+from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.run.targets import reading_notices
 from skillopt.engine.state import TrainState
-from skillopt.engine.summary import paired, per_point, split_summary, task_table, verdict_sentence
+from skillopt.engine.step_record import write_state
+from skillopt.engine.summary import paired_summary, per_point, score_summary, type_scores, verdict_sentence
 from skillopt.envs.views import write_rollout_dir
+from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode
-from skillopt.records.schema import EpochEnd, EpochRecord, StepRecord, Summary
+from skillopt.records.events import Notice, RunEnd
+from skillopt.records.schema import (
+    RECORD_VERSION,
+    CostSummary,
+    EpochEnd,
+    EpochRecord,
+    EpochStats,
+    GateRecord,
+    RoleCost,
+    ScoreSummary,
+    StepRecord,
+    Summary,
+    TokenCount,
+    TokenTotal,
+)
+from skillopt.records.vocabulary import Action, Stage, role_of
 from skillopt.report.report import render_report
 from skillopt.store.atomic import write_json
 
-VERSION = 1
 ENDINGS = ("final_selection_eval", "test_eval_baseline", "test_eval", "test_eval_final")
 """Directories that the end of a run writes, each only where it applies."""
 
@@ -41,7 +58,7 @@ class RunResult:
     """What a run comes to. `stopped` says why it ended early, None when it did not; `stopped_by` is then `patience`,
     `budget` (both were asked for), `interrupt` or `fault`."""
 
-    summary: Mapping[str, Any]
+    summary: Summary
     best_skill_path: Path
     stopped: str | None
     stopped_by: str | None = None
@@ -78,14 +95,15 @@ async def finish(
         tests, why_not, lost = await sealed_test(context, state, tally)
         stopped = stopped or lost  # a run that could not be tested did not end in full: the last line says so
     for record in (*state.history, *state.memory.results):
-        _add(tally, record["tokens"])
+        _add(tally, record.tokens)
     summary = build_summary(
         context, state, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
     )
-    if last is not None:
-        summary["last_look"] = last
+    summary = replace(summary, last_look=last)
     await asyncio.to_thread(_write, context, state, summary)
-    context.emit("run.end", summary=summary)
+    context.budget.tell()
+    outcome = "done" if stopped is None else "stopped"
+    context.emit(RunEnd(outcome=outcome, reason=str(stopped) if stopped else "", summary=summary))
     return RunResult(
         summary, context.run_dir.root / "best_skill.md", str(stopped) if stopped else None, kind_of(stopped)
     )
@@ -93,7 +111,7 @@ async def finish(
 
 async def final_selection(
     rule: AcceptanceRule, context: RunContext, state: TrainState, tally: Tally
-) -> tuple[TrainState, dict[str, Any] | None]:
+) -> tuple[TrainState, GateRecord | None]:
     """What the rule decides about a draft that is still open, and the state after it. Without a draft, a last skill
     that is not the best one leaves its measurement.
 
@@ -103,19 +121,22 @@ async def final_selection(
     try:
         decision = await rule.finish(state, context)
     except StopRun as error:
-        context.emit("notice", text=f"the last draft was not looked at: {error}")
-        return state.without_draft(), {"action": "undecided", "reason": f"not looked at: {error}"}
+        context.emit(Notice(text=f"the last draft was not looked at: {error}"))
+        return state.without_draft(), GateRecord(action=Action.UNDECIDED, reason=f"not looked at: {error}")
     if decision is None:
         if state.current.skill != state.best.skill and state.current.rollouts:
             await asyncio.to_thread(write_rollout_dir, folder, list(state.current.rollouts))
         return state, None
     count(tally, decision)
-    tell(context, state, decision, epoch=None, stage="final_selection")
+    tell(context, state, decision, epoch=None, stage=Stage.FINAL_SELECTION)
     state = state.after(decision)
     if state.is_draft:  # the run is over: what was not proven is no result
         state = state.without_draft()
     await asyncio.to_thread(write_rollout_dir, folder, list(decision.rollouts))
-    return state, decision.to_json()
+    record = decision.record()
+    if record.action is Action.DRAFT:  # the search is over, so a draft is kept no longer
+        record = replace(record, action=Action.DROP_DRAFT)
+    return state, replace(record, changed_current=decision.verdict.accepted)
 
 
 async def sealed_test(
@@ -130,10 +151,11 @@ async def sealed_test(
     names = {"test_eval_baseline": context.initial, "test_eval": state.best.skill,
              "test_eval_final": state.current.skill}  # fmt: skip
     texts: dict[str, Skill] = {skill.hash: skill for skill in names.values()}
-    context.emit("stage.start", stage="test", step=None, total=len(context.test) * len(texts))
     try:
-        with context.timings.measure(None, "test"):
-            done = await gather_all([measure(context, s, context.test, stage="test") for s in texts.values()])
+        with staged(context, Stage.TEST, total=len(context.test) * len(texts)) as told:
+            done = await gather_all([measure(context, s, context.test, stage=Stage.TEST) for s in texts.values()])
+            best = dict(zip(texts, done, strict=True))[state.best.skill.hash]
+            told.measured(compute_score(r.outcome for r in best))
     except StopRun as error:
         return {}, f"the sealed test could not be measured: {error}", error
     by_hash = dict(zip(texts, done, strict=True))
@@ -148,38 +170,64 @@ async def sealed_test(
 
 def _write_test(path: Path, rollouts: Sequence[Rollout]) -> None:
     write_rollout_dir(path, list(rollouts))
-    write_json(path / "summary.json", task_table(rollouts))
+    write_json(path / "summary.json", encode(type_scores(rollouts)))
 
 
-def _add(tally: Tally, stages: Mapping[str, Mapping[str, int | None]]) -> None:
+def _add(tally: Tally, stages: Mapping[str, TokenCount]) -> None:
     for stage, row in stages.items():
-        into = tally.stages.setdefault(stage, {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0})
-        for name in into:
-            now, more = into[name], row[name]
-            into[name] = None if now is None or more is None else now + more
+        usage = Usage(prompt_tokens=row.prompt_tokens, completion_tokens=row.completion_tokens)
+        tally.add(stage, usage, row.calls)
 
 
-def _epochs(history: Sequence[Mapping[str, Any]], ends: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _epochs(history: Sequence[StepRecord], ends: Sequence[EpochRecord]) -> tuple[EpochStats, ...]:
     """A row an epoch. `ends` are the results of epoch ends: what they decided, and the scores after them."""
-    rows: list[dict[str, Any]] = []
-    for epoch in sorted({r["epoch"] for r in history}):
-        records = [r for r in history if r["epoch"] == epoch]
-        after = [r for r in ends if r["epoch"] == epoch]
+    rows: list[EpochStats] = []
+    for epoch in sorted({r.epoch for r in history}):
+        records = [r for r in history if r.epoch == epoch]
+        after = [r for r in ends if r.epoch == epoch]
         last = after[-1] if after else records[-1]
+        found = {r.stage: r.gate.action for r in after}
+        counts = _counts(records)
         rows.append(
-            {
-                "epoch": epoch,
-                "steps": len(records),
-                "accepts": sum("accept" in r["action"] for r in records),
-                "rejects": sum(r["action"] == "reject" for r in records),
-                "skips": sum(r["action"].startswith("skip") for r in records),
-                "undecided": sum(r["action"] == "undecided" for r in records),
-                **{r["stage"]: r["action"] for r in after},
-                "best_score_at_epoch_end": last["best_score"],
-                "current_score_at_epoch_end": last["current_score"],
-            }
+            EpochStats(
+                epoch=epoch,
+                steps=len(records),
+                accepts=counts.accepts,
+                rejects=counts.rejects,
+                skips=counts.skips,
+                drafts=counts.drafts,
+                undecided=counts.undecided,
+                draft_review=found.get(Stage.DRAFT_REVIEW),
+                slow_update=found.get(Stage.SLOW_UPDATE),
+                meta_skill=found.get(Stage.META_SKILL),
+                meta_reflect=found.get(Stage.META_REFLECT),
+                best_score_at_epoch_end=last.best_score,
+                current_score_at_epoch_end=last.current_score,
+            )
         )
-    return rows
+    return tuple(rows)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What became of the candidates of steps."""
+
+    accepts: int
+    rejects: int
+    skips: int
+    drafts: int
+    undecided: int
+
+
+def _counts(records: Sequence[StepRecord]) -> _Counts:
+    actions = [r.gate.action for r in records]
+    return _Counts(
+        accepts=sum(a.proven or a is Action.FORCE_ACCEPT for a in actions),
+        rejects=actions.count(Action.REJECT),
+        skips=sum(a.skipped for a in actions),
+        drafts=actions.count(Action.DRAFT),
+        undecided=actions.count(Action.UNDECIDED),
+    )
 
 
 def build_summary(
@@ -191,126 +239,107 @@ def build_summary(
     *,
     stopped: str | None,
     why_not: str,
-) -> dict[str, Any]:
+) -> Summary:
     """`summary.json` (artifacts §5); no clock value is in it."""
     first = state.initial.score
     best, current = state.best.score, state.current.score
-    scores = {name: split_summary(tests.get(name), why_not) for name in
-              ("test_eval_baseline", "test_eval", "test_eval_final")}  # fmt: skip
+    base, test, final = (score_summary(tests.get(name), why_not) for name in
+                         ("test_eval_baseline", "test_eval", "test_eval_final"))  # fmt: skip
     changed = state.best.skill != context.initial
-    comparison = paired(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
-    totals = _totals(tally)
+    comparison = paired_summary(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
+    tokens, counts = token_totals(tally.stages), _counts(state.history)
     spent = cost_of(context, tally.stages)
-    return {
-        "version": VERSION,
-        "config": "config.json",
-        "baseline_selection_hard": first.hard if first else None,
-        "best_selection_hard": best.hard if best else None,
-        "best_gate_score": state.best.gate_score,
-        "final_selection_hard": current.hard if current else None,
-        "final_selection_soft": current.soft if current else None,
-        "baseline_selection": split_summary(state.initial.rollouts, why_not),
-        "best_selection": split_summary(state.best.rollouts, why_not),
-        "selection": split_summary(state.current.rollouts, why_not),
-        "best_step": state.best_step,
-        "current_origin": state.current_origin,
-        "best_origin": state.best_origin,
-        "initial_skill_hash": context.initial.hash,
-        "best_skill_hash": state.best.skill.hash,
-        "planned_steps": total_steps,
-        **_verdict_counts(state.history),
-        "epoch_stats": _epochs(state.history, state.memory.results),
-        "epoch_ends": encode([EpochEnd.of(EpochRecord.from_json(r)) for r in state.memory.results]),
-        **_flat_scores(scores),
-        "baseline_test": scores["test_eval_baseline"],
-        "test": scores["test_eval"],
-        "final_test": scores["test_eval_final"],
-        "test_by_task_type": {name: task_table(rollouts) for name, rollouts in tests.items()},
-        "paired": comparison,
-        "verdict": verdict_sentence(context, state, comparison, why_not),
-        "stopped": stopped,
-        "notices": [*context.notices, *reading_notices(context.journal)],
-        "token_summary": {stage: _with_total(row) for stage, row in {**tally.stages, **totals.stages}.items()},
-        "cost_per_point": per_point(comparison, _with_total(totals.stages["_total"])["total_tokens"], spent),
-        "cost": {
-            "usd": spent,
-            "by_role": _money(context, tally),
-            "note": "list price of the calls this result rests on",
-        },
-        "models": {
-            "target": context.target.model,
-            "optimizer": context.optimizer.model,
-            **({"judge": context.judge.model} if context.judge else {}),
-        },
-        "seed": context.config.train.seed,
-        "total_wall_time_s": None,
-    }
+    return Summary(
+        version=RECORD_VERSION,
+        baseline_selection_hard=first.hard if first else None,
+        best_selection_hard=best.hard if best else None,
+        best_gate_score=state.best.gate_score,
+        final_selection_hard=current.hard if current else None,
+        final_selection_soft=current.soft if current else None,
+        baseline_selection=score_summary(state.initial.rollouts, why_not),
+        best_selection=score_summary(state.best.rollouts, why_not),
+        selection=score_summary(state.current.rollouts, why_not),
+        best_step=state.best_step,
+        current_origin=state.current_origin,
+        best_origin=state.best_origin,
+        initial_skill_hash=context.initial.hash,
+        best_skill_hash=state.best.skill.hash,
+        planned_steps=total_steps,
+        total_steps=len(state.history),
+        total_accepts=counts.accepts,
+        total_rejects=counts.rejects,
+        total_skips=counts.skips,
+        total_drafts=counts.drafts,
+        total_undecided=counts.undecided,
+        epoch_stats=_epochs(state.history, state.memory.results),
+        epoch_ends=tuple(map(EpochEnd.of, state.memory.results)),
+        baseline_test_hard=base.hard,
+        baseline_test_soft=base.soft,
+        test_hard=test.hard,
+        test_soft=test.soft,
+        final_test_hard=final.hard,
+        final_test_soft=final.soft,
+        test_delta_hard=_delta(base, test),
+        final_test_delta_hard=_delta(base, final),
+        baseline_test=base,
+        test=test,
+        final_test=final,
+        test_by_task_type={name: type_scores(rollouts) for name, rollouts in tests.items()},
+        paired=comparison,
+        verdict=verdict_sentence(context, state, comparison, why_not),
+        stopped=stopped,
+        notices=(*context.notices, *reading_notices(context.journal)),
+        token_summary=tokens,
+        cost_per_point=per_point(comparison, tokens["_total"].total_tokens, spent),
+        cost=CostSummary(
+            usd=spent, by_role=_money(context, tally), note="list price of the calls this result rests on"
+        ),
+        models=_models(context),
+        seed=context.config.train.seed,
+    )
 
 
-def _totals(tally: Tally) -> Tally:
-    """All stages in one row, `_total`."""
-    total: dict[str, int | None] = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-    totals = Tally(stages={"_total": total})
-    for row in tally.stages.values():
-        _add(totals, {"_total": row})
-    return totals
+def token_totals(stages: Mapping[str, Mapping[str, int | None]]) -> dict[str, TokenTotal]:
+    """Every stage with the sum of its tokens, and all stages under `_total`; unknown (None) as soon as a part is."""
+    whole = Tally()
+    for stage in stages.values():
+        usage = Usage(prompt_tokens=stage["prompt_tokens"], completion_tokens=stage["completion_tokens"])
+        whole.add("_total", usage, stage["calls"] or 0)
+    rows = {"_total": {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}, **whole.stages}
+    return {stage: _with_total(row) for stage, row in {**stages, **rows}.items()}
 
 
-def _verdict_counts(history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    actions = [str(r["action"]) for r in history]
-    return {
-        "total_steps": len(actions),
-        "total_accepts": sum("accept" in a for a in actions),
-        "total_rejects": actions.count("reject"),
-        "total_skips": sum(a.startswith("skip") for a in actions),
-        "total_undecided": actions.count("undecided"),
-    }
-
-
-def _with_total(row: Mapping[str, int | None]) -> dict[str, int | None]:
-    """A row with `total_tokens`, unknown (None) when a part is."""
+def _with_total(row: Mapping[str, int | None]) -> TokenTotal:
     prompt, completion = row["prompt_tokens"], row["completion_tokens"]
-    return {**row, "total_tokens": None if prompt is None or completion is None else prompt + completion}
+    total = None if prompt is None or completion is None else prompt + completion
+    return TokenTotal(row["calls"] or 0, prompt, completion, total)
 
 
-def _money(context: RunContext, tally: Tally) -> dict[str, dict[str, Any]]:
+def _models(context: RunContext) -> dict[str, str]:
+    """The model of each role."""
+    judge = {"judge": context.judge.model} if context.judge else {}
+    return {"target": context.target.model, "optimizer": context.optimizer.model, **judge}
+
+
+def _money(context: RunContext, tally: Tally) -> dict[str, RoleCost]:
     """Model and list price of each role's calls."""
-    ours = {stage: row for stage, row in tally.stages.items() if stage in TARGET_STAGES}
-    judged = {stage: row for stage, row in tally.stages.items() if stage == JUDGED}
-    theirs = {stage: row for stage, row in tally.stages.items() if stage not in {*TARGET_STAGES, JUDGED}}
-    of_judge = {"judge": {"model": context.judge.model, "usd": cost_of(context, judged)}} if context.judge else {}
     return {
-        "target": {"model": context.target.model, "usd": cost_of(context, ours)},
-        "optimizer": {"model": context.optimizer.model, "usd": cost_of(context, theirs)},
-        **of_judge,
+        role: RoleCost(
+            model=model,
+            usd=cost_of(context, {stage: row for stage, row in tally.stages.items() if role_of(stage) == role}),
+        )
+        for role, model in _models(context).items()
     }
 
 
-def _flat_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    base, test, final = (scores[n] for n in ("test_eval_baseline", "test_eval", "test_eval_final"))
-
-    def delta(a: Mapping[str, Any]) -> float | None:
-        return None if a["hard"] is None or base["hard"] is None else a["hard"] - base["hard"]
-
-    return {
-        "baseline_test_hard": base["hard"],
-        "baseline_test_soft": base["soft"],
-        "test_hard": test["hard"],
-        "test_soft": test["soft"],
-        "final_test_hard": final["hard"],
-        "final_test_soft": final["soft"],
-        "test_delta_hard": delta(test),
-        "final_test_delta_hard": delta(final),
-    }
+def _delta(before: ScoreSummary, after: ScoreSummary) -> float | None:
+    return None if before.hard is None or after.hard is None else after.hard - before.hard
 
 
-def _write(context: RunContext, state: TrainState, summary: dict[str, Any]) -> None:
+def _write(context: RunContext, state: TrainState, summary: Summary) -> None:
     run_dir = context.run_dir
-    run_dir.write("best_skill.md", state.best.skill.text)
-    run_dir.write("history.json", list(state.history))  # a run that took no step has one too
-    run_dir.write("runtime_state.json", state.view())
-    run_dir.write("summary.json", summary)
-    steps = [StepRecord.from_json(record) for record in state.history]
-    report = render_report(Summary.from_json(summary), steps, context.initial.text, state.best.skill.text)
+    write_state(context, state)  # a run that took no step has a history too
+    run_dir.write("summary.json", summary.to_json())
+    report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
     run_dir.write("report.md", report)
     write_logs(context)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from skillopt.core.json_types import JsonObject
 from skillopt.core.skill import Skill
+from skillopt.records.schema import EpochRecord
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class EpochMemory:
     """Advice of the optimizer to itself; blank until an epoch wrote some."""
     meta_summary: str = ""
     """What the last meta reflection said; only the next one reads it."""
-    directions: tuple[dict[str, Any], ...] = ()
+    directions: tuple[JsonObject, ...] = ()
     """What each step of the running epoch tried and what became of it; emptied at each epoch start."""
-    results: tuple[Mapping[str, Any], ...] = ()
-    """The result files of all epoch ends so far, with their tokens."""
+    results: tuple[EpochRecord, ...] = ()
+    """The results of all epoch ends so far, with their tokens."""

@@ -16,14 +16,18 @@ from skillopt.core.skill import Skill
 from skillopt.engine.build import build, join
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.step_context import StepContext
 from skillopt.engine.step_result import Built, Merged, Named, Reflected, Selected
+from skillopt.engine.vetoes import dropped_edits
 from skillopt.optimizer.aggregate import aggregate
 from skillopt.optimizer.autonomous import BatchScore, LrDecision, decide
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal, course, race
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.select import Selection, select
+from skillopt.records.events import EditDropped
+from skillopt.records.vocabulary import Action, Stage
 
 CLOSENESS_CHARS = 400
 
@@ -32,17 +36,17 @@ async def aggregate_all(reflected: Reflected, ctx: StepContext) -> Merged:
     """Stage 3: each sample's patches become one named change. In the compact profile patches are not merged by the
     model, which a small one does badly: each group's patch stands for itself."""
     changes: list[Named] = []
-    with ctx.run.timings.measure(ctx.step, "aggregate"):
+    total = sum(len(r.patches(k)) for s in reflected.samples for r in s for k in ("failure", "success"))
+    with staged(ctx.run, Stage.AGGREGATE, step=ctx.step, epoch=ctx.plan.epoch, total=total) as told:
         for sample, reflections in enumerate(reflected.samples):
             failures = [p for r in reflections for p in r.patches("failure")]
             successes = [p for r in reflections for p in r.patches("success")]
             if ctx.optimizer.settings.profile == "compact":
                 changes += [(f"sample {sample} group {n}", p) for n, p in enumerate([*failures, *successes])]
             elif failures or successes:
-                total = len(failures) + len(successes)
-                ctx.run.emit("stage.start", stage="aggregate", step=ctx.step, total=total)
                 merged = await aggregate(failures, successes, ctx.skill, ctx.optimizer)
                 changes.append((f"sample {sample}", merged))
+        told.count(changes=len(changes))
     return Merged(reflected, tuple(changes))
 
 
@@ -51,7 +55,7 @@ async def select_all(merged: Merged, ctx: StepContext) -> Selected:
     mode, chosen = ctx.optimizer.mode, list[Named]()
     first: Change = mode.empty
     shown: Selection | None = None
-    with ctx.run.timings.measure(ctx.step, "select"):
+    with staged(ctx.run, Stage.SELECT, step=ctx.step, epoch=ctx.plan.epoch, total=len(merged.changes)) as told:
         decision = await _decided_budget(merged, ctx)
         budget = ctx.budget if decision is None else decision.learning_rate
         for name, change in merged.changes:
@@ -60,8 +64,7 @@ async def select_all(merged: Merged, ctx: StepContext) -> Selected:
                 first, shown = change, selection if mode.budgeted else None
             if selection.change.items:
                 chosen.append((name, selection.change))
-    ctx.run.emit("stage.end", stage="select", step=ctx.step, merged=sum(len(c.items) for _, c in merged.changes),
-                 ranked=sum(len(c.items) for _, c in chosen), budget=budget)  # fmt: skip
+        told.count(merged=sum(len(c.items) for _, c in merged.changes), ranked=sum(len(c.items) for _, c in chosen))
     return Selected(merged.reflected, tuple(chosen), first, shown, budget, decision)
 
 
@@ -96,8 +99,9 @@ async def update(selected: Selected, ctx: StepContext) -> Built:
     """Stage 5: changes become candidate skills, leaks are taken out, and a race picks the candidate."""
     config, whole = ctx.run.config, len(selected.changes)
     changes = with_single_edits(selected.changes, config.evaluation.gate_candidates)
-    with ctx.run.timings.measure(ctx.step, "update"):
+    with staged(ctx.run, Stage.UPDATE, step=ctx.step, epoch=ctx.plan.epoch, total=len(changes)) as told:
         proposals = await gather_all([build(ctx, name, change) for name, change in changes])
+        told.count(proposals=len(proposals))
     # What leaks in an item alone was counted with the change it is taken from; a vetoed rewrite of it (0) was not.
     vetoed = tuple(v for n, p in enumerate(proposals) for v in p.vetoed if n < whole or v.index == 0)
     usable = [p for p in proposals if p.rewrite is None or not p.rewrite.lost]
@@ -111,19 +115,18 @@ async def update(selected: Selected, ctx: StepContext) -> Built:
     else:
         built = await _raced(replace(built, proposal=None), distinct, ctx)
     shown = built.proposal or next(iter(proposals), None)
-    if built.proposal is not None:
-        ctx.run.emit("stage.end", stage="update", step=ctx.step, before=len(ctx.skill.text),
-                     after=len(built.proposal.skill.text), **built.proposal.report.summary())  # fmt: skip
+    for row in dropped_edits(built):
+        ctx.run.emit(EditDropped(step=ctx.step, edit=row))
     return replace(built, rewrite=shown.rewrite if shown else None)
 
 
-def _why_nothing(built: Built, proposals: Sequence[Proposal], ctx: StepContext) -> tuple[str, str]:
+def _why_nothing(built: Built, proposals: Sequence[Proposal], ctx: StepContext) -> tuple[str, Action]:
     """Why no candidate came of the step, and its action: without any usable text a rewriting mode skips under a name
     of its own."""
     mode = update_mode(ctx.run.config.optimizer.skill_update_mode)
     proposed = any(g.reply is not None and g.reply.patch.items for g in built.reflected.groups)
     nothing_usable = mode.suffix and proposed and built.proposal is None
-    action = "skip_no_rewrite" if nothing_usable else "skip_no_patches"
+    action = Action.SKIP_NO_REWRITE if nothing_usable else Action.SKIP_NO_PATCHES
     return _nothing_because(built, proposals, ctx, proposed=proposed), action
 
 
@@ -170,20 +173,19 @@ async def _raced(built: Built, proposals: Sequence[Proposal], ctx: StepContext) 
     context, step = ctx.run, ctx.step
     failures, successes = partition(built.rollouts, context.env.pass_threshold)
     track = course(failures, successes, size=context.config.optimizer.race_items, seed=ctx.plan.batches[0].seed)
-    context.emit("stage.start", stage="race", step=step, epoch=ctx.plan.epoch, total=len(proposals))
     tried: list[Rollout] = []
     vetoed = list(built.vetoed)
 
     async def attempt(skill: Skill, items: Sequence[Item]) -> list[Rollout]:
-        rollouts = await measure(context, skill, items, stage="race", step=step)
+        rollouts = await measure(context, skill, items, stage=Stage.RACE, step=step)
         tried.extend(rollouts)
         return rollouts
 
     joined = partial(join, ctx, built.selected.budget, vetoed)
-    with context.timings.measure(step, "race"):
+    with staged(context, Stage.RACE, step=step, epoch=ctx.plan.epoch, total=len(proposals)) as told:
         runners = await race(proposals, track, context.metric.value, closeness(context), attempt, joined)
-    count_rollouts(ctx.tally, "race", tried)
-    context.emit("stage.end", stage="race", step=step, runners=[r.to_json() for r in runners])
+        told.count(runners=len(runners))
+    count_rollouts(ctx.tally, Stage.RACE, tried)
     built = replace(built, runners=tuple(runners), vetoed=tuple(vetoed))
     if runners[0].gain >= 0:  # a few items prove no candidate useless; one that loses on them is not worth a gate
         return replace(built, proposal=runners[0].proposal)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt.core.edit import Edit
+from skillopt.core.json_types import JsonObject
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill, skill_hash
@@ -19,8 +20,7 @@ from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.memory import EpochMemory
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.optimizer.appendix import PendingNote
-
-Record = Mapping[str, Any]
+from skillopt.records.schema import RunState, StepRecord
 
 
 def guidance_hash(skill: Skill) -> str:
@@ -38,8 +38,8 @@ class TrainState:
     current_origin: str = "initial_skill"
     best_origin: str = "initial_skill"
     best_step: int = 0
-    history: tuple[Record, ...] = ()
-    buffer: tuple[dict[str, Any], ...] = ()
+    history: tuple[StepRecord, ...] = ()
+    buffer: tuple[JsonObject, ...] = ()
     changed_outcomes: Mapping[str, int] = field(default_factory=Counter[str])
     """How often a candidate won or lost a unit; orders the gate."""
     pending: tuple[PendingNote, ...] = ()
@@ -63,7 +63,7 @@ class TrainState:
     @property
     def last_step(self) -> int:
         """The last step that is in the history; 0 before the first."""
-        return int(self.history[-1]["step"]) if self.history else 0
+        return self.history[-1].step if self.history else 0
 
     def after(self, decision: Decision) -> TrainState:
         """The state once a decision is settled. Steps, notes, epoch ends and the end of a run all pass here."""
@@ -118,16 +118,15 @@ class TrainState:
             self, best=self.current, best_origin=self.current_origin, best_step=step, draft_gains=(), draft_edits=()
         )
 
-    def view(self) -> Mapping[str, Any]:
+    def view(self) -> RunState:
         """`runtime_state.json`."""
         last = self.last_step
-        return {
-            "last_completed_step": last,
-            "current_skill_path": f"skills/skill_v{last:04d}.md",
-            "current_score": self.current.gate_score,
-            "current_origin": self.current_origin,
-            "best_skill_path": "best_skill.md",
-            "best_score": self.best.gate_score,
-            "best_step": self.best_step,
-            "best_origin": self.best_origin,
-        }
+        return RunState(
+            last_completed_step=last,
+            current_skill_path=f"skills/skill_v{last:04d}.md",
+            current_score=self.current.gate_score,
+            current_origin=self.current_origin,
+            best_score=self.best.gate_score,
+            best_step=self.best_step,
+            best_origin=self.best_origin,
+        )

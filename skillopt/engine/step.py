@@ -14,6 +14,7 @@ from skillopt.config.derived import credit_mode
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Patch
 from skillopt.core.errors import StopRun
+from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.candidate import Candidate
@@ -26,6 +27,7 @@ from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.propose import aggregate_all, select_all, update
 from skillopt.engine.reflection.deep import deep_reflect
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_context import StepContext
 from skillopt.engine.step_result import Built, DeepReflection, Judged, Reflected, Rolled, StepResult, Upcoming
@@ -34,6 +36,7 @@ from skillopt.optimizer.context import Tally
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import Reflection, reflect
 from skillopt.optimizer.schedule import edit_budget
+from skillopt.records.vocabulary import Stage
 
 BUFFER_CHARS = 6_000
 
@@ -109,16 +112,14 @@ async def rollout(ctx: StepContext) -> Rolled:
     """Stage 1: every batch with the same skill."""
     context, step, batches = ctx.run, ctx.step, ctx.plan.batches
     total = sum(len(b.items) for b in batches)
-    context.emit("stage.start", stage="rollout", step=step, epoch=ctx.plan.epoch, total=total)
-    with context.timings.measure(step, "rollout"):
-        done = [tuple(await measure(context, ctx.skill, b.items, stage="rollout", step=step)) for b in batches]
-    rolled = Rolled(tuple(done))
-    count_rollouts(ctx.tally, "rollout", rolled.all)
+    with staged(context, Stage.ROLLOUT, step=step, epoch=ctx.plan.epoch, total=total) as told:
+        done = [tuple(await measure(context, ctx.skill, b.items, stage=Stage.ROLLOUT, step=step)) for b in batches]
+        rolled = Rolled(tuple(done))
+        told.measured(compute_score(r.outcome for r in rolled.all))
+    count_rollouts(ctx.tally, Stage.ROLLOUT, rolled.all)
     measured = [r for r in rolled.all if r.scored is not None]
     if not measured:
         raise StopRun(f"step {step}: no training outcome could be measured; {_first_error(rolled.all)}")
-    context.emit("stage.end", stage="rollout", step=step, scored=len(measured), total=total,
-                 hard=sum(r.scored.hard for r in measured if r.scored) / len(measured))  # fmt: skip
     return rolled
 
 
@@ -131,7 +132,6 @@ async def reflect_all(rolled: Rolled, ctx: StepContext) -> Reflected:
     """Stage 2: one reflection a batch, and as many independent samples of it as proposals are wanted."""
     context, step, samples = ctx.run, ctx.step, ctx.optimizer.settings.proposals
     batches = list(zip(ctx.plan.batches, rolled.batches, strict=True))
-    context.emit("stage.start", stage="reflect", step=step, epoch=ctx.plan.epoch, total=samples)
     ordinary = [
         reflect(
             rollouts, ctx.skill, context.env, ctx.optimizer,
@@ -153,13 +153,12 @@ async def reflect_all(rolled: Rolled, ctx: StepContext) -> Reflected:
     async def probe() -> None:
         probed.extend(await gather_all(deep))
 
-    with context.timings.measure(step, "reflect"):
+    with staged(context, Stage.REFLECT, step=step, epoch=ctx.plan.epoch, total=samples) as told:
         await gather_all([read(), probe()])
-    for n, found in enumerate(probed):
-        done[:] = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
-    rows = tuple(tuple(done[k * len(batches) : (k + 1) * len(batches)]) for k in range(samples))
-    patches = sum(len(r.patches(k)) for s in rows for r in s for k in ("failure", "success"))
-    context.emit("stage.end", stage="reflect", step=step, patches=patches)
+        for n, found in enumerate(probed):
+            done[:] = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
+        rows = tuple(tuple(done[k * len(batches) : (k + 1) * len(batches)]) for k in range(samples))
+        told.count(patches=sum(len(r.patches(k)) for s in rows for r in s for k in ("failure", "success")))
     return Reflected(rolled, rows, tuple(probed))
 
 

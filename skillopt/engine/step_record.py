@@ -7,10 +7,11 @@ run): `timing` and `wall_time_s` are null here and stand in `logs/timings.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from skillopt.core.change import Documents, Payload
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.engine.reflection.appendix_record import write_notes
@@ -19,143 +20,142 @@ from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_result import Built, StepResult
-from skillopt.engine.vetoes import veto_fields, veto_rows
+from skillopt.engine.vetoes import veto_records, veto_rows
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.schedule import unrounded
+from skillopt.records.codec import decode, encode_record
 from skillopt.records.directory import RunDir
+from skillopt.records.events import RateInfo
+from skillopt.records.schema import (
+    RECORD_VERSION,
+    ApplySummary,
+    BatchRecord,
+    GateRecord,
+    LrDecisionRecord,
+    StepRecord,
+    token_counts,
+)
 
 
-def _rollout_fields(context: RunContext, found: StepResult) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Rolled:
+    """What the record says of the step's attempts."""
+
+    hard: float | None
+    soft: float | None
+    batches: tuple[BatchRecord, ...]
+
+
+def _rolled(found: StepResult) -> _Rolled:
     score = compute_score(r.outcome for r in found.rollouts)
-    batches: list[dict[str, Any]] = []
+    batches: list[BatchRecord] = []
     for k, (batch, rollouts) in enumerate(zip(found.plan.batches, found.reflected.rolled.batches, strict=True)):
         part = compute_score(r.outcome for r in rollouts)
         reflection = found.reflected.samples[0][k]
         batches.append(
-            {
-                "batch_idx": k,
-                "batch_seed": batch.seed,
-                "n_envs": len(rollouts),
-                "hard": part.hard if part else None,
-                "soft": part.soft if part else None,
-                "n_failure_patches": len(reflection.patches("failure")),
-                "n_success_patches": len(reflection.patches("success")),
-            }
+            BatchRecord(
+                batch_idx=k,
+                batch_seed=batch.seed,
+                n_envs=len(rollouts),
+                hard=part.hard if part else None,
+                soft=part.soft if part else None,
+                n_failure_patches=len(reflection.patches("failure")),
+                n_success_patches=len(reflection.patches("success")),
+            )
         )
-    failures, _ = partition(found.rollouts, context.env.pass_threshold)
-    return {
-        "rollout_hard": score.hard if score else None,
-        "rollout_soft": score.soft if score else None,
-        "rollout_n": len(found.rollouts),
-        "rollout_n_failed": len(failures),
-        "rollout_n_missing": sum(r.scored is None for r in found.rollouts),
-        "accumulation_batches": batches,
-    }
+    return _Rolled(score.hard if score else None, score.soft if score else None, tuple(batches))
 
 
-def _patch_fields(found: StepResult) -> dict[str, Any]:
-    failure = sum(len(r.patches("failure")) for s in found.reflected.samples for r in s)
-    success = sum(len(r.patches("success")) for s in found.reflected.samples for r in s)
-    ranked: tuple[Payload, ...] = found.built.proposal.change.items if found.built.proposal else ()
-    if found.built.rewrite is not None and not ranked and found.selected.selection is not None:
-        ranked = found.selected.selection.change.items  # chosen, although no usable text came of them
-    return {
-        "n_patches": failure + success,
-        "n_failure_patches": failure,
-        "n_success_patches": success,
-        "n_edits_merged": len(found.selected.merged.items),
-        "n_edits_ranked": len(ranked),
-        "support_counts": [e.support_count for e in ranked],
-        "n_edits_vetoed": len(found.built.vetoed),
-        **veto_fields(found.built.vetoed),
-        "n_proposals": len(found.built.runners) or (1 if found.built.proposal else 0),
-    }
+def _ranked(found: StepResult) -> Sequence[Payload]:
+    """The items that were chosen, although no usable text may have come of them."""
+    built = found.built
+    ranked: Sequence[Payload] = built.proposal.change.items if built.proposal else ()
+    if built.rewrite is not None and not ranked and found.selected.selection is not None:
+        return found.selected.selection.change.items
+    return ranked
 
 
-def _update_fields(context: RunContext, found: StepResult) -> dict[str, Any]:
-    """Budget and update, with the fields that only some modes have."""
-    optimizer = context.config.optimizer
-    mode = update_mode(optimizer.skill_update_mode)
-    fields: dict[str, Any] = {
-        "edit_budget": found.selected.budget,
-        "lr_control_mode": optimizer.lr_control_mode if mode.budgeted else "none",
-    }
-    if fields["lr_control_mode"] == "autonomous":
-        fields["lr_decision"] = lr_decision(found)
-    if mode.suffix:
-        fields["rewrite_change_summary"] = list(found.built.rewrite.change_summary) if found.built.rewrite else []
-        fields["edit_apply_summary"] = None
-    else:
-        fields["edit_apply_summary"] = found.built.proposal.report.summary() if found.built.proposal else None
-    return fields
-
-
-def lr_decision(found: StepResult) -> dict[str, Any] | None:
+def lr_decision(found: StepResult) -> LrDecisionRecord | None:
     """The autonomous decision of a step; None when nothing was there to decide on."""
     decision = found.selected.lr_decision
-    return decision.to_json(step=found.plan.step, epoch=found.plan.epoch) if decision else None
+    if decision is None:
+        return None
+    raw = decision.to_json(step=found.plan.step, epoch=found.plan.epoch)
+    return decode(LrDecisionRecord, raw, "lr_decision.json")
 
 
-def lr_history(history: Sequence[Mapping[str, Any]]) -> str:
+def lr_history(history: Sequence[StepRecord]) -> str:
     """`lr_history.jsonl`: the autonomous decisions of all steps, one a line; "" when there was none."""
-    rows = [record["lr_decision"] for record in history if record.get("lr_decision")]
+    rows = [encode_record(record.lr_decision) for record in history if record.lr_decision is not None]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _credit_fields(found: StepResult) -> dict[str, Any]:
-    """What each edit did alone; the rejection of the whole patch when its better part went to the gate once more."""
-    credit, first = found.judged.credit, found.judged.first
-    fields: dict[str, Any] = {}
-    if credit is not None:
-        tried = sum(len(row.edits) for row in credit.rows)
-        fields["credit"] = {"edits": tried, "kept": tried - len(credit.dropped), "calls": credit.calls}
-    if first is not None:
-        fields["whole_patch"] = first.to_json()
-    return fields
+def _gate(found: StepResult) -> GateRecord:
+    if found.decision is None:
+        return GateRecord(action=found.action, reason=found.built.skip_reason)
+    return found.decision.record()
 
 
-def step_record(context: RunContext, found: StepResult, state: TrainState) -> dict[str, Any]:
+def step_record(context: RunContext, found: StepResult, state: TrainState) -> StepRecord:
     """The history entry (artifacts §2). `state` is what it is after the step was applied."""
-    decision, proposal = found.decision, found.built.proposal
+    built, optimizer = found.built, context.config.optimizer
+    mode = update_mode(optimizer.skill_update_mode)
     # By name: stages that run side by side are first heard of in any order.
     tokens = dict(sorted(found.tally.stages.items()))
-    measured = decision.measured if decision else None
-    score = measured.score if measured else None
-    verdict = decision.to_json() if decision else {"candidate_gate_score": None, "reason": found.built.skip_reason}
-    record: dict[str, Any] = {
-        "step": found.plan.step,
-        "epoch": found.plan.epoch,
-        "step_in_epoch": found.plan.step_in_epoch,
-        "timing": None,
-        "wall_time_s": None,
-        "tokens": tokens,
-        **_rollout_fields(context, found),
-        **_patch_fields(found),
-        **_update_fields(context, found),
-        "candidate_hash": proposal.skill.hash if proposal and decision else None,
-        "candidate_skill_len": len(proposal.skill.text) if proposal and decision else None,
-        "selection_hard": score.hard if score else None,
-        "selection_soft": score.soft if score else None,
-        "gate_metric": context.metric.name,
-        **verdict,
-        **_credit_fields(found),
-        "action": found.action,
-        "current_score": state.current.gate_score,
-        "best_score": state.best.gate_score,
-        "best_step": state.best_step,
-        "current_origin": state.current_origin,
-        "best_origin": state.best_origin,
-        "skill_len": len(state.current.skill.text),
-        **(found.notes.fields() if found.notes else {}),
-        **({"deep_reflect": [found.fields() for found in found.reflected.deep]} if found.reflected.deep else {}),
-        "n_dropped_replies": found.tally.dropped,
-        "n_reasks": found.tally.reasks,
-        "cost": cost_of(context, tokens),
-    }
-    return record
+    failures, _ = partition(found.rollouts, context.env.pass_threshold)
+    patches = {k: sum(len(r.patches(k)) for s in found.reflected.samples for r in s) for k in ("failure", "success")}
+    ranked, rolled = _ranked(found), _rolled(found)
+    applied = None if mode.suffix or built.proposal is None else built.proposal.report.summary()
+    credit, first = found.judged.credit, found.judged.first
+    return StepRecord(
+        version=RECORD_VERSION,
+        step=found.plan.step,
+        epoch=found.plan.epoch,
+        step_in_epoch=found.plan.step_in_epoch,
+        tokens=token_counts(tokens),
+        rollout_hard=rolled.hard,
+        rollout_soft=rolled.soft,
+        rollout_n=len(found.rollouts),
+        rollout_n_failed=len(failures),
+        rollout_n_missing=sum(r.scored is None for r in found.rollouts),
+        accumulation_batches=rolled.batches,
+        n_patches=sum(patches.values()),
+        n_failure_patches=patches["failure"],
+        n_success_patches=patches["success"],
+        n_edits_merged=len(found.selected.merged.items),
+        n_edits_ranked=len(ranked),
+        support_counts=tuple(e.support_count for e in ranked),
+        n_edits_vetoed=len(built.vetoed),
+        vetoed=veto_records(built.vetoed),
+        n_proposals=len(built.runners) or (1 if built.proposal else 0),
+        edit_budget=found.selected.budget,
+        lr_control_mode=optimizer.lr_control_mode if mode.budgeted else "none",
+        lr_decision=lr_decision(found),
+        rewrite_change_summary=_change_summary(built) if mode.suffix else None,
+        edit_apply_summary=ApplySummary(**applied) if applied is not None else None,
+        gate=_gate(found),
+        gate_metric=context.metric.name,
+        credit=credit.record() if credit is not None else None,
+        whole_patch=first.record() if first is not None else None,
+        current_score=state.current.gate_score,
+        best_score=state.best.gate_score,
+        best_step=state.best_step,
+        current_origin=state.current_origin,
+        best_origin=state.best_origin,
+        skill_len=len(state.current.skill.text),
+        notes=found.notes.record() if found.notes else None,
+        deep_reflect=tuple(deep.record() for deep in found.reflected.deep),
+        n_dropped_replies=found.tally.dropped,
+        n_reasks=found.tally.reasks,
+        cost=cost_of(context, tokens),
+    )
+
+
+def _change_summary(built: Built) -> tuple[JsonValue, ...]:
+    return tuple(built.rewrite.change_summary) if built.rewrite else ()
 
 
 def _write_update(run_dir: RunDir, base: str, found: StepResult) -> None:
@@ -171,7 +171,7 @@ def _write_update(run_dir: RunDir, base: str, found: StepResult) -> None:
     run_dir.write(f"{base}/full_rewrite_result.json", {**chosen, **found.built.rewrite.to_json()})
 
 
-def write_step(run_dir: RunDir, found: StepResult, record: Mapping[str, Any], digest: dict[str, Any] | None) -> None:
+def write_step(run_dir: RunDir, found: StepResult, record: StepRecord, digest: JsonObject | None) -> None:
     """All files of one step. Blocking; call it in a worker thread."""
     base = f"steps/step_{found.plan.step:04d}"
     many = len(found.reflected.rolled.batches) > 1
@@ -187,8 +187,8 @@ def write_step(run_dir: RunDir, found: StepResult, record: Mapping[str, Any], di
     run_dir.write(f"{base}/merged_patch.json", found.selected.merged.to_json())
     if found.selected.selection is not None:
         run_dir.write(f"{base}/ranked_edits.json", found.selected.selection.to_json())
-    if found.selected.lr_decision is not None:
-        run_dir.write(f"{base}/lr_decision.json", lr_decision(found) or {})
+    if record.lr_decision is not None:
+        run_dir.write(f"{base}/lr_decision.json", encode_record(record.lr_decision))
     if found.built.runners:
         run_dir.write(f"{base}/race.json", [r.to_json() for r in found.built.runners])
     if found.judged.credit is not None:
@@ -206,12 +206,12 @@ def write_step(run_dir: RunDir, found: StepResult, record: Mapping[str, Any], di
         run_dir.write(f"{base}/trajectory_digest.json", digest)
     if found.notes is not None:
         write_notes(run_dir, base, found.notes)
-    run_dir.write(f"{base}/step_record.json", record)
+    run_dir.write(f"{base}/step_record.json", record.to_json())
 
 
 def buffer_entry(
-    context: RunContext, step: int, built: Built, verdict: Mapping[str, Any], before: float | None
-) -> dict[str, Any]:
+    context: RunContext, step: int, built: Built, verdict: GateRecord, before: float | None
+) -> dict[str, JsonValue]:
     """The step buffer's entry of a step that went to the gate; `before` is the score of the skill it was compared
     with."""
     failures, _ = partition(built.rollouts, context.env.pass_threshold)
@@ -228,7 +228,7 @@ def buffer_entry(
     )
 
 
-def rate(context: RunContext, found: StepResult, total: int) -> dict[str, Any]:
+def rate(context: RunContext, found: StepResult, total: int) -> RateInfo:
     """What is chosen and who set its budget, for observers: the schedule before rounding, or the optimizer itself."""
     optimizer, decided = context.config.optimizer, found.selected.lr_decision
     name, real = optimizer.lr_scheduler, None
@@ -237,13 +237,13 @@ def rate(context: RunContext, found: StepResult, total: int) -> dict[str, Any]:
     else:
         real = unrounded(name, found.plan.step, total, optimizer.learning_rate, optimizer.min_learning_rate)
     noun = update_mode(optimizer.skill_update_mode).noun
-    return {"noun": noun, "lr": optimizer.learning_rate, "lr_scheduler": name, "budget_unrounded": real}
+    return RateInfo(noun=noun, lr=optimizer.learning_rate, scheduler=name, unrounded=real)
 
 
 def write_state(context: RunContext, state: TrainState) -> None:
     """History, state and the product. The order does not matter: none of them is read back."""
-    context.run_dir.write("history.json", list(state.history))
-    context.run_dir.write("runtime_state.json", state.view())
+    context.run_dir.write("history.json", [record.to_json() for record in state.history])
+    context.run_dir.write("runtime_state.json", state.view().to_json())
     context.run_dir.write("best_skill.md", state.best.skill.text)
     if decisions := lr_history(state.history):
         context.run_dir.write("lr_history.jsonl", decisions)

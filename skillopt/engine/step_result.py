@@ -5,17 +5,18 @@ Frozen values; the views and the record are made of the last of them, `StepResul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from skillopt.core.change import Change, Rewrite
 from skillopt.core.edit import Edit
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.leakage import VetoedEdit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.decision import Decision, Trial
+from skillopt.engine.vetoes import veto_rows
 from skillopt.optimizer.appendix import PendingNote, new_notes
 from skillopt.optimizer.autonomous import LrDecision
 from skillopt.optimizer.context import Tally
@@ -23,6 +24,10 @@ from skillopt.optimizer.deep_reflect import Probe
 from skillopt.optimizer.race import Proposal, Runner
 from skillopt.optimizer.reflect import Group, Reflection
 from skillopt.optimizer.select import Selection
+from skillopt.records.codec import encode_record
+from skillopt.records.schema import CreditRecord, DeepRecord, GateRecord, NotesRecord
+from skillopt.records.step_files import CreditRow
+from skillopt.records.vocabulary import Action
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,10 @@ class Credited:
         """True when they held their own, or when faults left that open: a fault is no verdict on an edit."""
         return self.trial is not None and (self.trial.passed or self.trial.undecided)
 
-    def to_json(self) -> dict[str, Any]:
+    def record(self) -> CreditRow:
         """A row of `credit.json`."""
-        body: dict[str, Any] = {"kept": self.kept, "edits": [e.to_json() for e in self.edits]}
-        return {**body, "trial": self.trial.to_json() if self.trial else None}
+        edits = tuple(e.to_json() for e in self.edits)
+        return CreditRow(kept=self.kept, edits=edits, trial=self.trial.record() if self.trial else None)
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,14 @@ class Credit:
         """Edits that did not hold their own."""
         return tuple(e for row in self.rows if not row.kept for e in row.edits)
 
-    def to_json(self) -> dict[str, Any]:
+    def record(self) -> CreditRecord:
+        """Its share of the step record."""
+        tried = sum(len(row.edits) for row in self.rows)
+        return CreditRecord(edits=tried, kept=tried - len(self.dropped), calls=self.calls)
+
+    def to_json(self) -> dict[str, JsonValue]:
         """`credit.json`."""
-        return {"calls": self.calls, "rows": [row.to_json() for row in self.rows]}
+        return {"calls": self.calls, "rows": [encode_record(row.record()) for row in self.rows]}
 
 
 @dataclass(frozen=True)
@@ -76,15 +86,16 @@ class DeepReflection:
         """Patches with at least one item."""
         return sum(g.reply is not None and bool(g.reply.patch.items) for g in self.groups)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """`probe.json`."""
-        probe = self.probe.to_json() if self.probe else {"reasoning": "", "probe_instruction": None}
+        probe: JsonObject = self.probe.to_json() if self.probe else {"reasoning": "", "probe_instruction": None}
         return {**probe, "item_ids": list(self.chosen), "warning": self.warning}
 
-    def fields(self) -> dict[str, Any]:
+    def record(self) -> DeepRecord:
         """Its share of the step record."""
-        return {"n_items": len(self.chosen), "n_rerun": len(self.rollouts), "n_patches": self.n_patches,
-                "warning": self.warning}  # fmt: skip
+        return DeepRecord(
+            n_items=len(self.chosen), n_rerun=len(self.rollouts), n_patches=self.n_patches, warning=self.warning
+        )
 
 
 BYPASS = "reminders pass the gate by (optimizer.skill_aware_gate_with_selection: false): kept as measured"
@@ -110,8 +121,6 @@ class AppendixOutcome:
     vetoed: tuple[VetoedEdit, ...] = ()
     candidate: Skill | None = None
     decision: Decision | None = None
-    verdict: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Hash, scores and verdict of the candidate, once it was measured."""
     forced: bool = False
     reason: str = ""
 
@@ -131,19 +140,19 @@ class AppendixOutcome:
         """Notes in the appendix that were not there before."""
         return len(new_notes(self.before, self.after))
 
-    def fields(self) -> dict[str, Any]:
+    def record(self) -> NotesRecord:
         """Their share of the step record. `appendix` says which text was measured, if one was, and how it fared."""
-        verdict: dict[str, Any] = {"action": None, **self.verdict, "reason": self.reason}
-        return {
-            "n_execution_lapse_notes": len(self.proposed),
-            "n_appendix_notes_added": self.added,
-            "n_appendix_notes_total": len(self.after),
-            "n_appendix_notes_consolidated": self.consolidated if self.kept else 0,
-            "n_appendix_notes_pending": len(self.pending),
-            "appendix": {"gate_bypassed": self.forced, **verdict},
-        }
+        measured = self.decision.record() if self.decision is not None else GateRecord(action=Action.NOT_TRIED)
+        return NotesRecord(
+            n_execution_lapse_notes=len(self.proposed),
+            n_appendix_notes_added=self.added,
+            n_appendix_notes_total=len(self.after),
+            n_appendix_notes_consolidated=self.consolidated if self.kept else 0,
+            n_appendix_notes_pending=len(self.pending),
+            appendix=replace(measured, reason=self.reason, gate_bypassed=self.forced),
+        )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JsonValue]:
         """`appendix_notes.json`."""
         return {
             "step_notes": list(self.proposed),
@@ -153,8 +162,8 @@ class AppendixOutcome:
             "pending": [p.to_json() for p in self.pending],
             "n_consolidated": self.consolidated,
             "not_consolidated": self.not_consolidated,
-            "vetoed": [leak.to_json() for leak in self.vetoed],
-            "action": self.decision.verdict.action if self.decision else None,
+            "vetoed": veto_rows(self.vetoed),
+            "action": self.decision.action.value if self.decision else None,
             "gate_bypassed": self.forced,
             "measured_hash": self.candidate.hash if self.candidate and self.decision else None,
         }
@@ -230,7 +239,7 @@ class Built:
     vetoed: tuple[VetoedEdit, ...] = ()
     runners: tuple[Runner, ...] = ()
     skip_reason: str = ""
-    skip_action: str = "skip_no_patches"
+    skip_action: Action = Action.SKIP_NO_PATCHES
 
     @property
     def reflected(self) -> Reflected:
@@ -298,9 +307,9 @@ class StepResult:
         return (self.decision is not None and self.decision.kept) or (self.notes is not None and self.notes.kept)
 
     @property
-    def action(self) -> str:
+    def action(self) -> Action:
         """The record's action: the gate's verdict, or the skip."""
-        return self.decision.verdict.action if self.decision else self.built.skip_action
+        return self.decision.action if self.decision else self.built.skip_action
 
 
 @dataclass(frozen=True)
@@ -313,7 +322,7 @@ class Upcoming:
 
     plan: StepPlan
     total_steps: int
-    buffer_if_rejected: Callable[[Built], Sequence[dict[str, Any]]]
+    buffer_if_rejected: Callable[[Built], Sequence[JsonObject]]
     skill: Skill | None
     predictable: bool
     meta_skill: str

@@ -6,8 +6,7 @@ Only measured outcomes count, and every score carries how many there were. Unequ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
@@ -15,8 +14,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
 from skillopt.gate.repeats import by_item
-from skillopt.records.codec import encode_record
-from skillopt.records.schema import Attrition, Difference, PairedSummary, ScoreSummary, TypeScore
+from skillopt.records.schema import Attrition, Difference, PairedSummary, PointCost, ScoreSummary, TypeScore
 
 MAX_ATTRITION_GAP = 0.05
 
@@ -99,31 +97,33 @@ def _rounded(bounds: tuple[float, float]) -> tuple[float, float]:
     return round(bounds[0], 6), round(bounds[1], 6)
 
 
-def per_point(comparison: Mapping[str, Any] | None, tokens: int | None, usd: float | None) -> dict[str, Any] | None:
+def per_point(comparison: PairedSummary | None, tokens: int | None, usd: float | None) -> PointCost | None:
     """What one percentage point of sealed-test gain cost, in tokens and dollars of the calls the result rests on.
 
     None where no gain was measured: a price of nothing is no price.
     """
-    if comparison is None or comparison["void"] or comparison["delta"] <= 0:
+    if comparison is None or comparison.void or comparison.delta <= 0:
         return None
-    points = 100 * comparison["delta"]
-    return {
-        "points": round(points, 6),
-        "tokens": None if tokens is None else round(tokens / points),
-        "usd": None if usd is None else round(usd / points, 6),
-    }
+    points = 100 * comparison.delta
+    return PointCost(
+        points=round(points, 6),
+        tokens=None if tokens is None else round(tokens / points),
+        usd=None if usd is None else round(usd / points, 6),
+    )
 
 
-def verdict_sentence(context: RunContext, state: TrainState, comparison: Mapping[str, Any] | None, why_not: str) -> str:
+def verdict_sentence(context: RunContext, state: TrainState, comparison: PairedSummary | None, why_not: str) -> str:
     """What may be said of the best skill, and no more."""
+    if state.initial.score is None:
+        return f"Nothing was measured: {why_not or 'the initial skill has no score'}."
     if state.best.skill == context.initial:
         return f"No candidate was kept: the best skill is the initial one. {_why_nothing(state)}"
     if comparison is None:
         return f"Unverified: {why_not or 'the sealed test has too few items'}."
-    if comparison["void"]:
+    if comparison.void:
         return "Void: one side of the test lost many more items than the other, so the two cannot be compared."
-    low, high = comparison["interval"]
-    gain = f"{comparison['delta']:+.3f} on {comparison['n']} sealed test items, 95 % interval {low:+.3f} to {high:+.3f}"
+    low, high = comparison.interval
+    gain = f"{comparison.delta:+.3f} on {comparison.n} sealed test items, 95 % interval {low:+.3f} to {high:+.3f}"
     if low > 0:
         return f"Better than the initial skill: {gain}."
     if high < 0:
@@ -132,7 +132,7 @@ def verdict_sentence(context: RunContext, state: TrainState, comparison: Mapping
 
 
 def _why_nothing(state: TrainState) -> str:
-    reasons = [str(r.get("reason", "")) for r in state.history]
+    reasons = [record.gate.reason for record in state.history]
     if not reasons:
         return "No step was taken."
     score = state.best.gate_score
@@ -140,22 +140,3 @@ def _why_nothing(state: TrainState) -> str:
         return "The selection split is at its ceiling: no candidate can score higher."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))
     return f"Most frequent reason in {len(reasons)} steps: {most}."
-
-
-# What `finish` still writes as plain objects.
-
-
-def split_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> dict[str, Any]:
-    """`score_summary` as JSON."""
-    return encode_record(score_summary(rollouts, why_not))
-
-
-def task_table(rollouts: Sequence[Rollout]) -> dict[str, Any]:
-    """`type_scores` as JSON."""
-    return {name: encode_record(row) for name, row in type_scores(rollouts).items()}
-
-
-def paired(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> dict[str, Any] | None:
-    """`paired_summary` as JSON."""
-    found = paired_summary(before, after)
-    return encode_record(found) if found is not None else None

@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
+from skillopt.config.derived import rule_name
 from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import Missing
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
@@ -31,6 +32,7 @@ from skillopt.engine.reflection.appendix import try_notes
 from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.engine.step import run_step
 from skillopt.engine.step_record import buffer_entry, rate, step_record, write_state, write_step
@@ -39,17 +41,48 @@ from skillopt.engine.test_reserve import set_aside_for_test
 from skillopt.engine.views import Views
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
+from skillopt.records.events import (
+    EpochEnd,
+    EpochStart,
+    Notice,
+    Outcome,
+    RoleInfo,
+    RunEnd,
+    RunStart,
+    StepEnd,
+    StepStart,
+)
+from skillopt.records.schema import GateRecord, StepRecord
+from skillopt.records.vocabulary import Action, Stage
+
+_ROLE_FIELDS = ("role", "backend", "model", "endpoint", "auth", "reasoning_effort")
 
 
 async def train(context: RunContext) -> RunResult:
     """Train and write every artifact. Raises what a user must see; a stop in order is in `RunResult.stopped`."""
     length, rule = run_length(context), rule_of(context.config)
     context.emit(
-        "run.start", out_root=str(context.run_dir.root), env=context.env.name, roles=list(context.roles),
-        splits={"train": len(context.splits.train), "selection": len(context.selection), "test": len(context.test)},
-        total_steps=length.total_steps, epochs=length.epochs, gate_metric=context.metric.name,
-        slow_update=acceptance(context),
+        RunStart(
+            out_root=str(context.run_dir.root), env=context.env.name, roles=tuple(map(role_info, context.roles)),
+            splits={"train": len(context.splits.train), "selection": len(context.selection), "test": len(context.test)},
+            total_steps=length.total_steps, epochs=length.epochs, gate_metric=context.metric.name,
+            gate_rule=rule_name(context.config), slow_update=acceptance(context),
+        )
     )  # fmt: skip
+    try:
+        return await _train(context, rule, length)
+    except BaseException as error:  # told and raised: a run that was told to begin is told to end
+        outcome: Outcome = "stopped" if isinstance(error, StopRun) else "failed"
+        context.emit(RunEnd(outcome=outcome, reason=str(error) or type(error).__name__))
+        raise
+
+
+def role_info(row: Mapping[str, object]) -> RoleInfo:
+    """What observers are told of a role."""
+    return RoleInfo(**{name: str(row.get(name) or "") for name in _ROLE_FIELDS})
+
+
+async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> RunResult:
     context.run_dir.write("skills/skill_v0000.md", context.initial.text)
     tally = Tally()
     try:
@@ -57,7 +90,7 @@ async def train(context: RunContext) -> RunResult:
     except FatalModelError:
         raise
     except StopRun as error:
-        context.emit("notice", text=f"stopping: {error}")
+        context.emit(Notice(text=f"stopping: {error}"))
         state = rule.opened(unmeasured(context, str(error)))
         return await finish(rule, context, state, length.total_steps, tally, stopped=error, test=False)
     write_state(context, state)
@@ -67,7 +100,7 @@ async def train(context: RunContext) -> RunResult:
         await trainer.run()
     except StopRun as error:
         stopped = error
-        context.emit("notice", text=f"stopping: {error}")
+        context.emit(Notice(text=f"stopping: {error}"))
     context.budget.set_aside(Spend())
     if isinstance(stopped, FatalModelError):
         write_state(context, trainer.state)
@@ -78,11 +111,11 @@ async def train(context: RunContext) -> RunResult:
 async def baseline(context: RunContext, tally: Tally) -> Measured:
     """Measure the initial skill on the selection split, on exactly the bytes that training starts from."""
     repeats = context.config.evaluation.repeats
-    context.emit("stage.start", stage="baseline", step=None, total=len(context.selection) * repeats)
-    with context.timings.measure(None, "baseline"):
-        rollouts = await measure(context, context.initial, context.selection, stage="baseline", repeats=repeats)
-    measured = Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
-    score = measured.score
+    with staged(context, Stage.BASELINE, total=len(context.selection) * repeats) as told:
+        rollouts = await measure(context, context.initial, context.selection, stage=Stage.BASELINE, repeats=repeats)
+        measured = Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
+        score = measured.score
+        told.measured(score)
     if score is None or score.coverage < context.config.evaluation.coverage_floor:
         errors = [getattr(r.outcome, "error", "") for r in rollouts]
         first = next((e for e in errors if e), "no error was reported")
@@ -90,10 +123,8 @@ async def baseline(context: RunContext, tally: Tally) -> Measured:
             f"only {score.n if score else 0} of {len(rollouts)} selection items could be measured with the initial "
             f"skill; the first error was: {first}"
         )
-    count_rollouts(tally, "baseline", rollouts)
+    count_rollouts(tally, Stage.BASELINE, rollouts)
     await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "selection_eval_baseline", rollouts)
-    context.emit("stage.end", stage="baseline", step=None, hard=score.hard, soft=score.soft, n=score.n,
-                 total=score.total, gate_score=measured.gate_score)  # fmt: skip
     return measured
 
 
@@ -113,6 +144,8 @@ class Trainer:
         self.state = state
         self._context, self._rule, self._length = context, rule, length
         self._prefetcher, self._views = Prefetcher(context), Views()
+        self._open_epoch: int | None = None
+        self._open_step: int | None = None
 
     async def run(self) -> None:
         """All steps. The step buffer is emptied at each epoch start. Raises `StopRun` to end the run in order."""
@@ -127,19 +160,42 @@ class Trainer:
                     raise PatienceOver(
                         f"patience: {idle} steps in a row without an accepted candidate (budget.patience)"
                     )
-                if plan.step_in_epoch == self._length.steps_per_epoch - 1 and await self._close_epoch(plan):
-                    idle = 0
-                    await self._prefetcher.cancel()
+                if plan.step_in_epoch == self._length.steps_per_epoch - 1:
+                    changed = await self._close_epoch(plan)
+                    self._tell_ends("done")
+                    if changed:
+                        idle = 0
+                        await self._prefetcher.cancel()
+            self._tell_ends("done")
+        except BaseException as error:
+            self._tell_ends("stopped" if isinstance(error, StopRun) else "failed")
+            raise
         finally:
             await self._prefetcher.cancel()
             await self._views.written()
 
+    def _tell_ends(self, outcome: Outcome) -> None:
+        """Tell observers of the end of what was told to have begun."""
+        step, epoch = self._open_step, self._open_epoch
+        self._open_step = self._open_epoch = None
+        if step is not None:
+            self._context.emit(StepEnd(step=step, total_steps=self._length.total_steps, outcome=outcome))
+        if epoch is not None:
+            self._context.emit(EpochEnd(epoch=epoch, outcome=outcome))
+
     async def _step(self, plan: StepPlan, following: StepPlan | None) -> StepResult:
         """One step and what it changes."""
         context = self._context
+        self._open_epoch, self._open_step = plan.epoch, plan.step
         if plan.step_in_epoch == 0:
             self.state = replace(self.state, buffer=()).remembering(directions=())
-            context.emit("epoch.start", epoch=plan.epoch, epochs=self._length.epochs)
+            context.emit(EpochStart(epoch=plan.epoch, epochs=self._length.epochs))
+        context.emit(
+            StepStart(
+                step=plan.step, epoch=plan.epoch, step_in_epoch=plan.step_in_epoch,
+                total_steps=self._length.total_steps,
+            )
+        )  # fmt: skip
         set_aside_for_test(self._rule, context, self.state)
         total = schedule_total(context, plan, self._length)
         found = await run_step(
@@ -148,7 +204,7 @@ class Trainer:
         )  # fmt: skip
         await self._views.written()
         found = await self._conclude(found, total)
-        if found.accepted or found.action == "undecided":
+        if found.accepted or found.action is Action.UNDECIDED:
             await self._prefetcher.cancel()
         return found
 
@@ -160,8 +216,8 @@ class Trainer:
         if plan.step_in_epoch == 0:
             skill, predictable = look_ahead(context, plan.epoch - 1, skill)
 
-        def if_rejected(built: Built) -> list[dict[str, Any]]:
-            verdict = {"action": "reject", "candidate_gate_score": None, "score_bound": None}
+        def if_rejected(built: Built) -> list[JsonObject]:
+            verdict = GateRecord(action=Action.REJECT)
             entry = buffer_entry(context, plan.step - 1, built, verdict, state.current.gate_score)
             return [*state.buffer, entry] if plan.step_in_epoch else []
 
@@ -176,7 +232,7 @@ class Trainer:
         if found.decision is not None:
             before = self.state.current.gate_score
             self.state = self.state.after(found.decision)
-            digest = buffer_entry(context, found.plan.step, found.built, found.decision.verdict.to_json(), before)
+            digest = buffer_entry(context, found.plan.step, found.built, found.decision.record(), before)
         try:
             async for state, notes in try_notes(self._rule, found, self.state, context):
                 self.state, found = state, replace(found, notes=notes)
@@ -188,7 +244,7 @@ class Trainer:
             self._enter(found, digest, total)
         return found
 
-    def _enter(self, found: StepResult, digest: dict[str, Any] | None, total: int) -> None:
+    def _enter(self, found: StepResult, digest: dict[str, JsonValue] | None, total: int) -> None:
         """Enter a step into the history and have its views written."""
         context = self._context
         record = step_record(context, found, self.state)
@@ -198,8 +254,14 @@ class Trainer:
         )
         self._views.write(partial(_write, context, self.state, found, record, digest))
         remember_time(context)
-        context.emit("step.end", record=record, total_steps=self._length.total_steps, budget=found.selected.budget,
-                     **rate(context, found, total))  # fmt: skip
+        context.budget.tell()
+        self._open_step = None
+        context.emit(
+            StepEnd(
+                step=record.step, total_steps=self._length.total_steps, record=record, rate=rate(context, found, total),
+                timing=context.timings.of_step(record.step),
+            )
+        )  # fmt: skip
 
     async def _close_epoch(self, plan: StepPlan) -> bool:
         """The end of the epoch whose last step is `plan`. True when the target reads another skill than before."""
@@ -218,7 +280,7 @@ class Trainer:
 
 
 def _write(
-    context: RunContext, state: TrainState, found: StepResult, record: Mapping[str, Any], digest: dict[str, Any] | None
+    context: RunContext, state: TrainState, found: StepResult, record: StepRecord, digest: JsonObject | None
 ) -> None:
     write_step(context.run_dir, found, record, digest)
     context.run_dir.write(f"skills/skill_v{found.plan.step:04d}.md", state.current.skill.text)

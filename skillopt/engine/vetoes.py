@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from skillopt.core.json_types import JsonValue
 from skillopt.core.leakage import Leak, VetoedEdit
 from skillopt.records.codec import encode_record
 from skillopt.records.schema import VetoRecord
 from skillopt.records.vocabulary import Veto
+
+if TYPE_CHECKING:
+    from skillopt.engine.step_result import Built
 
 
 def veto_record(vetoed: VetoedEdit) -> VetoRecord:
@@ -28,9 +32,15 @@ def veto_records(vetoed: Sequence[VetoedEdit]) -> tuple[VetoRecord, ...]:
     return tuple(map(veto_record, vetoed))
 
 
-def veto_fields(vetoed: Sequence[VetoedEdit]) -> dict[str, JsonValue]:
-    """The list in a step record, left out when it is empty."""
-    return {"vetoed": [encode_record(row) for row in veto_records(vetoed)]} if vetoed else {}
+def dropped_edits(built: Built) -> list[VetoRecord]:
+    """What was proposed in a step and is no part of its candidate: vetoed, or without a place in the text."""
+    statuses = built.proposal.report.statuses if built.proposal is not None else ()
+    unplaced = [
+        VetoRecord(index=s.index, op=s.edit.op, reason=Veto.NO_PLACE, says=f"{s.status}: {s.note}".rstrip(": "))
+        for s in statuses
+        if not s.applied
+    ]
+    return [*veto_records(built.vetoed), *unplaced]
 
 
 def veto_rows(vetoed: Sequence[VetoedEdit]) -> list[JsonValue]:

@@ -160,7 +160,8 @@ class PairedGate:
             alpha=self.terms.alpha,
         )
         action, reason = self._decide(evidence, differences)
-        score = math.fsum(measured) / len(measured) if complete and measured and action != "undecided" else None
+        decided = action not in ("draft", "undecided")
+        score = math.fsum(measured) / len(measured) if complete and measured and decided else None
         return Verdict(action, score, evidence, reason)
 
     def _p(self, differences: Sequence[float], *, complete: bool) -> float | None:
@@ -180,7 +181,7 @@ class PairedGate:
             gain = math.fsum(differences)
             if terms.max_losses is not None and len(evidence.losses) > terms.max_losses:
                 return "reject", f"over the regression budget of {terms.max_losses} items ({tally})"
-            action: Action = "undecided" if gain > 0 else "reject"
+            action: Action = "draft" if gain > 0 else "reject"
             return action, f"not proven at {level} after {evidence.evaluated} of {evidence.total} items ({tally})"
         if evidence.coverage < terms.coverage_floor:
             got = evidence.evaluated - evidence.missing

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-Action = Literal["accept_new_best", "accept", "reject", "force_accept", "undecided"]
+Action = Literal["accept_new_best", "accept", "reject", "force_accept", "draft", "undecided"]
+"""`draft`: not proven, and nothing speaks against it; `undecided`: too few units could be measured to say anything."""
 
 
 @dataclass(frozen=True)
@@ -49,29 +50,3 @@ class Verdict:
     def accepted(self) -> bool:
         """True when the candidate becomes the current skill."""
         return self.action in ("accept", "accept_new_best", "force_accept")
-
-    def to_json(self) -> dict[str, Any]:
-        """Fields of the step record."""
-        e = self.evidence
-        return {
-            "action": self.action,
-            "reason": self.reason,
-            "candidate_gate_score": self.score,
-            "wins": list(e.wins),
-            "losses": list(e.losses),
-            "evaluated_n": e.evaluated,
-            "selection_n": e.total,
-            "n_missing": e.missing,
-            "coverage": round(e.coverage, 6),
-            "early_stopped": e.early_stopped,
-            "score_bound": e.bound,
-            "interval": list(e.interval) if e.interval else None,
-            "p": e.p,
-            "alpha": e.alpha,
-            **self._density_fields(),
-        }
-
-    def _density_fields(self) -> dict[str, Any]:
-        if self.density is None:
-            return {}
-        return {"semantic_density": {"candidate_bonus": self.density[0], "current_bonus": self.density[1]}}

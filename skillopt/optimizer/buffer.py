@@ -14,6 +14,8 @@ from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number,
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.trajectory import cut
+from skillopt.records.gate import GateRecord
+from skillopt.records.vocabulary import Action
 
 _REMEMBERED: Mapping[type[Payload], tuple[str, ...]] = {
     Edit: ("op", "target", "content"),
@@ -52,7 +54,7 @@ def failure_patterns(failures: Sequence[Rollout], analysts: Sequence[Group]) -> 
 def entry(
     *,
     step: int,
-    verdict: JsonObject,
+    verdict: GateRecord,
     current_score: float | None,
     n_total: int,
     patterns: Sequence[JsonObject],
@@ -65,15 +67,15 @@ def entry(
     """
     row: dict[str, JsonValue] = {
         "step": step,
-        "action": verdict["action"],
+        "action": verdict.action.value,
         "n_total": n_total,
         "n_fail": int(sum(as_number(p["count"]) or 0 for p in patterns)),
         "failure_patterns": list(patterns),
     }
-    if verdict["action"] == "reject":
+    if verdict.action is Action.REJECT:
         row["score_before"] = current_score
-        row["score_after"] = verdict["candidate_gate_score"]
-        row["score_after_at_most"] = verdict["score_bound"]
+        row["score_after"] = verdict.candidate_gate_score
+        row["score_after_at_most"] = verdict.score_bound
         row["rejected_edits"] = [{k: v for k, v in i.to_json().items() if k in _REMEMBERED[type(i)]} for i in items]
     if unmatched:
         row["unmatched_edits"] = list(unmatched)

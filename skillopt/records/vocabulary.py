@@ -229,6 +229,7 @@ class Veto(Named):
 
     LEAK = "leak"
     FORM = "form"
+    NO_PLACE = "no_place"
     UNKNOWN = "unknown"
 
     @property
@@ -240,6 +241,7 @@ class Veto(Named):
 _VETOES: Mapping[Veto, str] = {
     Veto.LEAK: "copied items or answers",
     Veto.FORM: "would have made an error in the skill's form (lint)",
+    Veto.NO_PLACE: "did not fit the skill's text",
     Veto.UNKNOWN: "were vetoed for a reason that the records do not hold",
 }
 

@@ -12,9 +12,12 @@ from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.rule import AcceptanceRule, withheld
 from skillopt.engine.decision import Decision
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
+from skillopt.records.events import CandidateAccepted, CandidateProposed, CandidateRejected, GateVerdict
+from skillopt.records.vocabulary import Action, Stage
 
 STEP = "gate"
 """The stage of a step's own candidate."""
@@ -28,17 +31,27 @@ async def decide(
     tally: Tally,
     *,
     epoch: int,
-    stage: str = STEP,
+    stage: Stage = Stage.GATE,
 ) -> Decision:
-    """Let the rule decide about a candidate of `stage`. What it asks is added to `tally`. Raises `StopRun`."""
+    """Let the rule decide about a candidate of `stage` (`Stage.GATE`: the step's own). Raises `StopRun`.
+
+    What it asks is added to `tally`."""
     step = candidate.step
-    context.emit("stage.start", stage="evaluate", step=step, epoch=epoch, total=len(context.selection))
-    with context.timings.measure(step, "evaluate" if stage == STEP else f"{stage}_evaluate"):
+    context.emit(
+        CandidateProposed(
+            stage=stage, step=step, origin=candidate.origin, candidate_hash=candidate.skill.hash,
+            n_edits=len(candidate.edits),
+        )
+    )  # fmt: skip
+    clock = "" if stage is Stage.GATE else f"{stage}_evaluate"
+    with staged(context, Stage.GATE, step=step, epoch=epoch, total=len(context.selection), clock=clock) as told:
         if candidate.held_back:
             decision = withheld(candidate, state)
         else:
             decision = await rule.decide(candidate, state, context)
         count(tally, decision)
+        evidence = decision.verdict.evidence
+        told.count(wins=len(evidence.wins), losses=len(evidence.losses), evaluated=evidence.evaluated)
     tell(context, state, decision, epoch=epoch, stage=stage)
     return decision
 
@@ -46,16 +59,36 @@ async def decide(
 def count(tally: Tally, decision: Decision) -> None:
     """Add what a decision asked to a tally: training items under `trial`, selection items under `gate`."""
     asked = [r for trial in decision.trials for r in trial.rollouts]
-    count_rollouts(tally, "trial", [*asked, *decision.extra])
-    count_rollouts(tally, "gate", decision.rollouts)
+    count_rollouts(tally, Stage.TRIAL, [*asked, *decision.extra])
+    count_rollouts(tally, Stage.GATE, decision.rollouts)
     if decision.looked and decision.measured is not None:
-        count_rollouts(tally, "gate", decision.measured.rollouts)
+        count_rollouts(tally, Stage.GATE, decision.measured.rollouts)
 
 
-def tell(context: RunContext, state: TrainState, decision: Decision, *, epoch: int | None, stage: str) -> None:
+def tell(context: RunContext, state: TrainState, decision: Decision, *, epoch: int | None, stage: Stage) -> None:
     """Tell observers of a decision. The scores are those that it was compared with."""
-    context.emit("gate.verdict", stage=stage, step=decision.step, epoch=epoch, current_score=state.current.gate_score,
-                 best_score=state.best.gate_score, **decision.verdict.to_json())  # fmt: skip
+    record, step = decision.record(), decision.step
+    context.emit(
+        GateVerdict(
+            stage=stage, step=step, epoch=epoch, current_score=state.current.gate_score,
+            best_score=state.best.gate_score, gate=record,
+        )
+    )  # fmt: skip
+    text = decision.decided_on.hash
+    if record.changed_current:
+        context.emit(
+            CandidateAccepted(
+                stage=stage, step=step, origin=decision.origin, candidate_hash=text, proven=record.proven,
+                reason=record.reason,
+            )
+        )  # fmt: skip
+    else:
+        context.emit(
+            CandidateRejected(
+                stage=stage, step=step, origin=decision.origin, candidate_hash=text,
+                undecided=record.action is Action.UNDECIDED, reason=record.reason,
+            )
+        )  # fmt: skip
 
 
 def write_decision(folder: Path, decision: Decision) -> None:

@@ -15,10 +15,10 @@ from skillopt.engine.acceptance.trial import default_trial
 from skillopt.engine.decision import Decision
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.gate.verdict import Evidence, Verdict
-
-NAME = "draft_review"
+from skillopt.records.vocabulary import Stage
 
 
 async def review(context: RunContext, state: TrainState, *, epoch: int, step: int) -> Decision:
@@ -27,8 +27,7 @@ async def review(context: RunContext, state: TrainState, *, epoch: int, step: in
     items = shuffled(context.splits.train, named(config.train.seed, "review", epoch))[: default_trial(context)]
     first = 0 if config.env.temperature == 0 else 1
     draft, proven = state.current.skill, state.best.skill
-    context.emit("stage.start", stage=NAME, step=step, epoch=epoch)
-    with context.timings.measure(step, NAME):
+    with staged(context, Stage.DRAFT_REVIEW, step=step, epoch=epoch, total=2 * len(items)):
         ours, theirs = await gather_all(
             [measure(context, s, items, stage="trial", step=step, first=first) for s in (draft, proven)]
         )

@@ -4,8 +4,8 @@ A candidate is tried on training items against the current skill (`trial`); what
 the search goes on from it. The draft is looked at on the selection split only when what it gained on training items
 makes a proof likely, and once more at the end of the run; a look is a paired test against the proven (best) skill at a
 level that the run's error budget pays for (`gate.alpha`). Trials ask nothing of the selection split and choose among
-texts by other data, so no number of them can spoil a look. Verdicts: `accept_new_best` (proven), `undecided` (kept as
-draft), `reject` (failed its trial, or looked worse: back to the proven skill).
+texts by other data, so no number of them can spoil a look. Verdicts: `accept_new_best` (proven), `draft` (kept, not
+proven yet), `reject` (failed its trial, or looked worse: back to the proven skill), `undecided` (not measurable).
 
 A proven skill is measured again on fresh draws before it becomes the bar, so that a lucky draw does not stay one.
 """
@@ -56,7 +56,7 @@ class PairedRule:
             return unchanged(candidate, state)
         step = candidate.step
         trial = await run_trial(context, candidate.skill, state, step=step, shown=candidate.shown)
-        kept = Decision(candidate.skill, candidate.origin, step, without_look(context, trial, "undecided"))
+        kept = Decision(candidate.skill, candidate.origin, step, without_look(context, trial, "draft"))
         if trial is None:
             return kept
         kept = replace(kept, trials=(trial,))
@@ -181,4 +181,4 @@ def without_look(context: RunContext, trial: Trial | None, action: Action) -> Ve
     tally = f"{len(found.wins)} won, {len(found.losses)} lost of {found.evaluated} training items"
     if action == "reject":
         return Verdict("reject", None, evidence, f"failed its trial: {tally}")
-    return Verdict("undecided", None, evidence, f"kept as a draft, not proven yet: {tally}")
+    return Verdict("draft", None, evidence, f"not proven yet: {tally}")

@@ -21,13 +21,16 @@ from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.epoch.pairs import Pair, counts, kept, pair
 from skillopt.optimizer.epoch.slow_update import Compared
 from skillopt.records.directory import RunDir
+from skillopt.records.schema import ComparisonRecord
+from skillopt.records.vocabulary import Stage
 
-STAGE = "longitudinal"
+STAGE = Stage.LONGITUDINAL
 """Tag of the rollouts; both skills count as one stage."""
 
 
@@ -57,22 +60,22 @@ class Comparison:
         """The current skill's rollouts that the optimizer sees."""
         return tuple(p.curr for p in self.pairs)
 
-    def to_json(self) -> dict[str, object]:
-        """Fields of a result file: both means over the sample, and what became of the pairs."""
+    def record(self) -> ComparisonRecord:
+        """Its share of a result file: both means over the sample, and what became of the pairs."""
         prev, curr = (compute_score(r.outcome for r in side) for side in (self.prev, self.curr))
-        return {
-            "prev_hard": prev.hard if prev else None,
-            "curr_hard": curr.hard if curr else None,
-            "prev_n": prev.n if prev else 0,
-            "curr_n": curr.n if curr else 0,
-            "prev_hash": self.prev_skill.hash,
-            "curr_hash": self.curr_skill.hash,
-            "n_sampled": len(self.prev),
-            "n_topup": len(self.topup_prev),
-            "n_pairs": len(self.pairs),
-            "n_pairs_left_out": self.left_out,
-            "categories": counts(self.pairs),
-        }
+        return ComparisonRecord(
+            prev_hard=prev.hard if prev else None,
+            curr_hard=curr.hard if curr else None,
+            prev_n=prev.n if prev else 0,
+            curr_n=curr.n if curr else 0,
+            prev_hash=self.prev_skill.hash,
+            curr_hash=self.curr_skill.hash,
+            n_sampled=len(self.prev),
+            n_topup=len(self.topup_prev),
+            n_pairs=len(self.pairs),
+            n_pairs_left_out=self.left_out,
+            categories=counts(self.pairs),
+        )
 
 
 async def compare(context: RunContext, prev: Skill, curr: Skill, *, epoch: int, step: int) -> Comparison:
@@ -106,11 +109,10 @@ async def _both(
     context: RunContext, done: Comparison, items: Sequence[Item], step: int
 ) -> tuple[list[Rollout], list[Rollout]]:
     skills = (done.prev_skill, done.curr_skill)
-    context.emit("stage.start", stage=STAGE, step=step, total=len(items))
-    prev, curr = await gather_all([measure(context, skill, items, stage=STAGE, step=step) for skill in skills])
+    with staged(context, STAGE, step=step, total=len(items), clock="two_skills"):
+        prev, curr = await gather_all([measure(context, skill, items, stage=STAGE, step=step) for skill in skills])
     for side in (prev, curr):
         count_rollouts(done.tally, STAGE, side)
-    context.emit("stage.end", stage=STAGE, step=step)
     return prev, curr
 
 

@@ -8,25 +8,28 @@ decisions out of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from skillopt.core.aio import gather_all
+from skillopt.core.errors import StopRun
 from skillopt.core.skill import Skill
-from skillopt.engine.acceptance import draft_review
 from skillopt.engine.acceptance.decide import count
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.epoch import meta_reflect, slow_update
 from skillopt.engine.epoch.comparison import Comparison, compare, write_comparison
-from skillopt.engine.epoch.work import EpochWork, Result
+from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.epoch.meta_skill import ask_memory
 from skillopt.optimizer.epoch.slow_update import ask_guidance
 from skillopt.optimizer.schemas.epoch import Written
+from skillopt.records.events import EpochResult, Outcome
+from skillopt.records.schema import RESULT_FILES, EpochRecord
+from skillopt.records.vocabulary import Action, Stage
 
-META_SKILL = "meta_skill"
 Reply = tuple[Written | None, str]
 NO_PAIR = "no pair of attempts could be compared"
 
@@ -54,22 +57,23 @@ async def end_epoch(
     """
     optimizer = context.config.optimizer
 
-    def work(name: str) -> EpochWork:
-        return EpochWork(rule, context, name, epoch, step)
+    def work(stage: Stage) -> EpochWork:
+        return EpochWork(rule, context, stage, epoch, step)
 
-    reviewed = await _review(work(draft_review.NAME), state)
+    reviewed = await _review(work(Stage.DRAFT_REVIEW), state)
     if reviewed is not None:
         yield (state := reviewed)
     if epoch == 1:
-        yield (state := await _first(work(slow_update.NAME), work(META_SKILL), state))
+        yield (state := await _first(work(Stage.SLOW_UPDATE), work(Stage.META_SKILL), state))
     elif optimizer.use_slow_update or optimizer.use_meta_skill:
-        async for after in _compare_and_learn(work(slow_update.NAME), work(META_SKILL), state):
+        async for after in _compare_and_learn(work(Stage.SLOW_UPDATE), work(Stage.META_SKILL), state):
             yield (state := after)
     if optimizer.use_meta_reflect:
-        reflecting = work(meta_reflect.NAME)
-        reflecting.start()
-        state, result = await meta_reflect.reflect(reflecting, state)
-        yield (state := await _keep(reflecting, state, result, "meta_result.json"))
+        reflecting = work(Stage.META_REFLECT)
+        with told(reflecting):
+            state, result = await meta_reflect.reflect(reflecting, state)
+            state = await _keep(reflecting, state, result)
+        yield state
     yield state.remembering(previous=state.current.skill)
 
 
@@ -82,26 +86,23 @@ async def _review(work: EpochWork, state: TrainState) -> TrainState | None:
         return None
     count(work.tally, decision)
     proven, state = state.best.skill, state.after(decision)
-    body = {
-        "action": "drop_draft" if decision.dropped else "keep_draft",
-        "reason": decision.verdict.reason,
-        "draft_hash": decision.skill.hash,
-        "proven_hash": proven.hash,
-    }
-    return await _keep(work, state, work.result(state, body), "review_result.json")
+    action = Action.DROP_DRAFT if decision.dropped else Action.KEEP_DRAFT
+    found = replace(
+        work.record(action, decision.verdict.reason), draft_hash=decision.skill.hash, proven_hash=proven.hash
+    )
+    return await _keep(work, state, work.result(state, found))
 
 
 async def _first(guidance: EpochWork, memory: EpochWork, state: TrainState) -> TrainState:
     """There is no earlier epoch to compare with."""
     optimizer = guidance.context.config.optimizer
     if optimizer.use_slow_update:
-        guidance.start()
-        state, result = await slow_update.place(guidance, state)
-        state = await _keep(guidance, state, result, "slow_result.json")
+        with told(guidance):
+            state, result = await slow_update.place(guidance, state)
+            state = await _keep(guidance, state, result)
     if optimizer.use_meta_skill:
-        memory.start()
-        result = memory.result(state, {"action": "skip_first_epoch"})
-        state = await _keep(memory, state, result, "meta_skill_result.json")
+        with told(memory):
+            state = await _keep(memory, state, memory.result(state, memory.record(Action.SKIP_FIRST_EPOCH)))
     return state
 
 
@@ -138,49 +139,68 @@ async def _compare_and_learn(guidance: EpochWork, memory: EpochWork, state: Trai
     if previous is None:
         return
     first = guidance if optimizer.use_slow_update else memory
-    first.start(total=2 * min(optimizer.slow_update_samples, len(context.splits.train)))
-    with context.timings.measure(step, "longitudinal"):
-        done = await compare(context, previous, state.current.skill, epoch=guidance.epoch, step=step)
-    first.tally.stages.update(done.tally.stages)
-    yield (state := state.learned([*done.curr, *done.topup_curr]))
-    lessons = _Lessons(context, done, guidance, memory, state.memory.meta_skill)
-    with context.timings.measure(step, "lessons"):
-        said, remembered = await gather_all([lessons.ask_guidance(), lessons.ask_memory()])
-    await asyncio.to_thread(write_comparison, context.run_dir, first.folder, done, context)
-    if optimizer.use_slow_update:
-        state, result = await slow_update.guide(guidance, state, done, *said)
-        yield (state := await _keep(guidance, state, result, "slow_result.json"))
-    if optimizer.use_meta_skill:
+    with told(first, total=2 * min(optimizer.slow_update_samples, len(context.splits.train))):
+        with context.timings.measure(step, "longitudinal"):
+            done = await compare(context, previous, state.current.skill, epoch=guidance.epoch, step=step)
+        first.tally.stages.update(done.tally.stages)
+        yield (state := state.learned([*done.curr, *done.topup_curr]))
+        lessons = _Lessons(context, done, guidance, memory, state.memory.meta_skill)
+        with context.timings.measure(step, "lessons"):
+            said, remembered = await gather_all([lessons.ask_guidance(), lessons.ask_memory()])
+        await asyncio.to_thread(write_comparison, context.run_dir, first.folder, done, context)
         if optimizer.use_slow_update:
-            memory.start()
-        state, result = _remembered(memory, state, done, *remembered)
-        yield (state := await _keep(memory, state, result, "meta_skill_result.json"))
+            state, result = await slow_update.guide(guidance, state, done, *said)
+            yield (state := await _keep(guidance, state, result))
+        else:
+            state, result = _remembered(memory, state, done, *remembered)
+            yield (state := await _keep(memory, state, result))
+    if optimizer.use_slow_update and optimizer.use_meta_skill:
+        with told(memory):
+            state, result = _remembered(memory, state, done, *remembered)
+            state = await _keep(memory, state, result)
+        yield state
 
 
 def _remembered(
     work: EpochWork, state: TrainState, done: Comparison, written: Written | None, lost: str
-) -> tuple[TrainState, Result]:
+) -> tuple[TrainState, EpochRecord]:
     """A written memory replaces the last one; an epoch without content keeps it. The state and the result file."""
     content = written.content if written else ""
     if content:
         state = state.remembering(meta_skill=content)
-    body = {
-        "action": "write_meta_skill" if content else "no_content",
-        "reason": lost or ("" if content else "the optimizer wrote none"),
-        **done.to_json(),
-        "reasoning": written.reasoning if written else "",
-        "meta_skill_content": content,
-        "memory_in_force": state.memory.meta_skill,
-    }
-    return state, work.result(state, body)
+    found = replace(
+        work.record(
+            Action.WRITE_META_SKILL if content else Action.NO_CONTENT,
+            lost or ("" if content else "the optimizer wrote none"),
+        ),
+        comparison=done.record(),
+        reasoning=written.reasoning if written else "",
+        meta_skill_content=content,
+        memory_in_force=state.memory.meta_skill,
+    )
+    return state, work.result(state, found)
 
 
-async def _keep(work: EpochWork, state: TrainState, result: Result, name: str) -> TrainState:
+@contextmanager
+def told(work: EpochWork, total: int | None = None) -> Generator[None]:
+    """Start a mechanism and end it, on every way out."""
+    work.start(total)
+    outcome: Outcome = "failed"
+    try:
+        yield
+        outcome = "done"
+    except (StopRun, GeneratorExit):
+        outcome = "stopped"
+        raise
+    finally:
+        work.end(outcome)
+
+
+async def _keep(work: EpochWork, state: TrainState, result: EpochRecord) -> TrainState:
     """Write a result file, remember it for the summary, tell observers."""
-    context = work.context
-    await asyncio.to_thread(context.run_dir.write, f"{work.folder}/{name}", result)
-    context.emit("stage.end", stage=work.name, step=work.step, epoch=work.epoch)
-    context.emit("epoch.result", **result)
+    name = f"{work.folder}/{RESULT_FILES[work.stage]}"
+    await asyncio.to_thread(work.context.run_dir.write, name, result.to_json())
+    work.context.emit(EpochResult(record=result))
     return state.remembering(results=(*state.memory.results, result))
 
 

@@ -7,48 +7,54 @@ passes the run's gate. Off by default: it is one gate more per epoch.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from skillopt.core.change import Change
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.build import build
 from skillopt.engine.decision import Decision
-from skillopt.engine.epoch.work import EpochWork, Result
+from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_context import StepContext
 from skillopt.engine.step_result import StepResult
+from skillopt.engine.vetoes import veto_records
 from skillopt.optimizer.epoch.meta_reflect import ask_directions
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal
+from skillopt.records.schema import ApplySummary, EpochRecord, GateRecord, StepRecord
+from skillopt.records.vocabulary import Action
 
 NAME = "meta_reflect"
 
 
 def direction(
-    context: RunContext, found: StepResult, record: Mapping[str, Any], digest: Mapping[str, Any] | None
-) -> dict[str, Any]:
+    context: RunContext, found: StepResult, record: StepRecord, digest: JsonObject | None
+) -> dict[str, JsonValue]:
     """What meta reflection sees of a step: what was tried, what became of it, how the tasks failed.
 
     The score of a rejected candidate is left out: an early gate does not know it, and it must decide as the full one.
     """
-    score = record["candidate_gate_score"]
+    score = record.gate.candidate_gate_score
     proposal = found.built.proposal
     accepted = found.decision is not None and found.decision.verdict.accepted
     items = proposal.change.items if proposal is not None and found.decision is not None else ()
     return {
-        "step": record["step"],
-        "action": record["action"],
+        "step": record.step,
+        "action": record.gate.action.value,
         "score": f", selection score {score:.4f}" if accepted and score is not None else "",
-        "best_score": record["best_score"],
+        "best_score": record.best_score,
         "items": [update_mode(context.config.optimizer.skill_update_mode).describe(item) for item in items],
-        "patterns": [{k: p[k] for k in ("pattern", "count")} for p in (digest or {}).get("failure_patterns", ())],
+        "patterns": [
+            {k: p[k] for k in ("pattern", "count")}
+            for p in map(as_object, as_array((digest or {}).get("failure_patterns")))
+        ],
     }
 
 
-async def reflect(work: EpochWork, state: TrainState) -> tuple[TrainState, Result]:
+async def reflect(work: EpochWork, state: TrainState) -> tuple[TrainState, EpochRecord]:
     """Ask, build, decide, write the views. The state and the result file. Raises `StopRun`."""
     context, skill, memory = work.context, state.current.skill, state.memory
     ctx = context.stage_context(work.tally)
@@ -58,34 +64,41 @@ async def reflect(work: EpochWork, state: TrainState) -> tuple[TrainState, Resul
         )
     if reply is not None and reply.summary:
         state = state.remembering(meta_summary=reply.summary)
-    body: dict[str, Any] = {
-        "action": "skip_no_edits",
-        "reason": lost or "the optimizer proposed nothing",
-        "update_origin": "meta_reflect_momentum",
-        "summary": state.memory.meta_summary,
-    }
+    found = replace(
+        work.record(Action.SKIP_NO_EDITS, lost or "the optimizer proposed nothing"),
+        update_origin="meta_reflect_momentum",
+        summary=state.memory.meta_summary,
+    )
     proposal: Proposal | None = None
     decision: Decision | None = None
     if reply is not None and reply.change.items:
         at = StepContext(context, StepPlan(work.step, work.epoch, 0, ()), skill, ctx)
         proposal = await build(at, NAME, reply.change)
-        body |= {
-            "n_items": len(proposal.change.items),
-            "edit_apply_summary": proposal.report.summary(),
-            "vetoed": [leak.to_json() for leak in proposal.vetoed],
-        }
-        if proposal.rewrite is not None and proposal.rewrite.lost:
-            body |= {"action": "skip_no_rewrite", "reason": proposal.rewrite.lost}
-        elif not proposal.change.items:
-            body["reason"] = f"every edit was vetoed: {proposal.vetoed[0].leaks[0]}" if proposal.vetoed else "no edit"
-        else:
+        gate = _without_gate(proposal)
+        if gate is None:
             decision = await work.decide(proposal.skill, state)
-            state = state.after(decision)
-            body |= decision.fields()
-    body["gate_score"] = body.get("candidate_gate_score")
-    result = work.result(state, body)
+            state, gate = state.after(decision), decision.record()
+        found = replace(
+            found,
+            gate=gate,
+            n_items=len(proposal.change.items),
+            edit_apply_summary=ApplySummary(**proposal.report.summary()),
+            vetoed=veto_records(proposal.vetoed),
+            gate_score=gate.candidate_gate_score,
+        )
+    result = work.result(state, found)
     await asyncio.to_thread(_write, work, reply.change if reply else None, proposal, decision)
     return state, result
+
+
+def _without_gate(proposal: Proposal) -> GateRecord | None:
+    """Why the proposal does not reach the gate; None when it does."""
+    if proposal.rewrite is not None and proposal.rewrite.lost:
+        return GateRecord(action=Action.SKIP_NO_REWRITE, reason=proposal.rewrite.lost)
+    if proposal.change.items:
+        return None
+    reason = f"every edit was vetoed: {proposal.vetoed[0].leaks[0]}" if proposal.vetoed else "no edit"
+    return GateRecord(action=Action.SKIP_NO_EDITS, reason=reason)
 
 
 def _write(work: EpochWork, change: Change | None, proposal: Proposal | None, decision: Decision | None) -> None:

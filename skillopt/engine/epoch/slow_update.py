@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 from skillopt.core.aio import gather_all
 from skillopt.core.regions import region_text, with_slow_update
@@ -19,13 +18,15 @@ from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.build import without_leaks
 from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.epoch.comparison import Comparison
-from skillopt.engine.epoch.work import EpochWork, Result
+from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
+from skillopt.engine.vetoes import veto_records
 from skillopt.envs.rollout import Call, run_one
 from skillopt.optimizer.schemas.epoch import Written
+from skillopt.records.schema import EpochRecord, GateRecord
+from skillopt.records.vocabulary import Action
 
-NAME = "slow_update"
 PLACEHOLDER_ORIGIN = "slow_update_placeholder_epoch_01"
 
 
@@ -34,13 +35,14 @@ def with_placeholder(skill: Skill) -> Skill:
     return skill if region_text(skill, SLOW_UPDATE) is not None else with_slow_update(skill, "")
 
 
-async def place(work: EpochWork, state: TrainState) -> tuple[TrainState, Result]:
+async def place(work: EpochWork, state: TrainState) -> tuple[TrainState, EpochRecord]:
     """Epoch 1: put the empty region into the current skill; best is untouched. The state and the result file."""
     skill = with_placeholder(state.current.skill)
     if skill != state.current.skill:
         current = await rebound(work.context, state.current, skill)
         state = replace(state, current=current, current_origin=PLACEHOLDER_ORIGIN)
-    return state, work.result(state, {"action": "inject_placeholder", "candidate_hash": skill.hash})
+    gate = GateRecord(action=Action.INJECT_PLACEHOLDER, candidate_hash=skill.hash)
+    return state, work.result(state, replace(work.record(gate.action), gate=gate))
 
 
 async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Measured:
@@ -62,32 +64,30 @@ async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Meas
 
 async def guide(
     work: EpochWork, state: TrainState, done: Comparison, written: Written | None, lost: str
-) -> tuple[TrainState, Result]:
+) -> tuple[TrainState, EpochRecord]:
     """Decide about the guidance that was written and write its views. The state and the result file. Raises
     `StopRun`."""
     context, skill = work.context, state.current.skill
     forced = not context.config.optimizer.slow_update_gate_with_selection
     guidance, vetoed = without_leaks(context, skill, written.content if written else "")
-    body: dict[str, Any] = {
-        "action": "no_content",
-        "reason": lost,
-        "acceptance": "force-accept" if forced else "gated",
-        **done.to_json(),
-        "update_origin": "slow_update_momentum",
-        "update_target": guidance,
-        "reasoning": written.reasoning if written else "",
-        "vetoed": [leak.to_json() for leak in vetoed],
-    }
+    nothing = f"the guidance was vetoed: {vetoed[0].leaks[0]}" if vetoed else "the optimizer wrote none"
+    found = replace(
+        work.record(Action.NO_CONTENT, lost or nothing),
+        acceptance="force-accept" if forced else "gated",
+        comparison=done.record(),
+        update_origin="slow_update_momentum",
+        update_target=guidance,
+        reasoning=written.reasoning if written else "",
+        vetoed=veto_records(vetoed),
+    )
     decision: Decision | None = None
     candidate: Skill | None = None
     if guidance:
         candidate = with_slow_update(skill, guidance)
         decision = await work.decide(candidate, state, shown=done.shown, forced=forced)
         state = state.after(decision)
-        body |= decision.fields()
-    elif not lost:
-        body["reason"] = f"the guidance was vetoed: {vetoed[0].leaks[0]}" if vetoed else "the optimizer wrote none"
-    result = work.result(state, body)
+        found = replace(found, gate=decision.record())
+    result = work.result(state, found)
     await asyncio.to_thread(_write, work, candidate, decision)
     return state, result
 

@@ -26,8 +26,9 @@ from skillopt.engine.state import TrainState
 from skillopt.engine.step_result import BYPASS, AppendixOutcome, StepResult
 from skillopt.optimizer.appendix import PendingNote, consolidate, new_notes
 from skillopt.optimizer.context import Tally
+from skillopt.records.vocabulary import Stage
 
-STAGE = "appendix"
+STAGE = Stage.APPENDIX
 Settled = tuple[TrainState, AppendixOutcome]
 """The state and what became of the notes, as far as it is known."""
 
@@ -78,7 +79,6 @@ async def try_notes(
             done,
             candidate=candidate,
             decision=decision,
-            verdict=decision.fields(),
             reason=BYPASS if done.forced and decision.kept else decision.verdict.reason,
             after=appendix_notes(state.current.skill),
         )

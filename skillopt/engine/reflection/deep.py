@@ -14,6 +14,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.batches import Batch
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.stages import staged
 from skillopt.engine.step_result import DeepReflection
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.views import write_rollout_dir
@@ -21,8 +22,10 @@ from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.deep_reflect import Probe, choose, design
 from skillopt.optimizer.reflect import reflect
 from skillopt.records.directory import RunDir
+from skillopt.records.events import Notice
+from skillopt.records.vocabulary import Stage
 
-STAGE = "deep_rollout"
+STAGE = Stage.DEEP_ROLLOUT
 """Tag of the attempts that are made again."""
 
 
@@ -51,9 +54,8 @@ async def deep_reflect(
         return _warned(context, step, found, lost)
     asking = replace(context, env=WithReadout(context.env, probe.instruction))
     items = [r.item for r in chosen]
-    context.emit("stage.start", stage=STAGE, step=step, total=len(items))
-    again = await measure(asking, skill, items, stage=STAGE, step=step, priority=ctx.priority)
-    context.emit("stage.end", stage=STAGE, step=step)
+    with staged(context, STAGE, step=step, total=len(items)):
+        again = await measure(asking, skill, items, stage=STAGE, step=step, priority=ctx.priority)
     count_rollouts(ctx.tally, STAGE, again)
     found = replace(found, probe=probe, rollouts=tuple(again))
     if all(r.scored is None for r in again):
@@ -80,7 +82,7 @@ def _gives_away(context: RunContext, skill: Skill, probe: Probe) -> str:
 
 
 def _warned(context: RunContext, step: int, found: DeepReflection, warning: str) -> DeepReflection:
-    context.emit("notice", text=f"step {step}: deep reflection: {warning}")
+    context.emit(Notice(text=f"step {step}: deep reflection: {warning}"))
     return replace(found, warning=warning)
 
 

@@ -12,9 +12,10 @@ from dataclasses import asdict, replace
 
 from skillopt.core.rollout import Rollout
 from skillopt.engine.run.budget import Spend
-from skillopt.engine.run.context import JUDGED, RunContext
+from skillopt.engine.run.context import RunContext
 from skillopt.model.tokens import bound
 from skillopt.model.types import Usage
+from skillopt.records.vocabulary import role_of
 from skillopt.store.atomic import write_json
 
 
@@ -34,9 +35,6 @@ def write_logs(context: RunContext) -> None:
 
 _FRAMES = 16
 """Tokens of the frames of the system and the user message, as `model.tokens` counts them."""
-TARGET_STAGES = frozenset(
-    {"baseline", "rollout", "race", "trial", "gate", "longitudinal", "deep_rollout", "test", "eval"}
-)
 
 
 def cost_of(context: RunContext, stages: dict[str, dict[str, int | None]]) -> float | None:
@@ -54,9 +52,10 @@ def cost_of(context: RunContext, stages: dict[str, dict[str, int | None]]) -> fl
 
 def _asked(context: RunContext, stage: str) -> tuple[str, str]:
     """Role and model of a stage's calls."""
-    if stage == JUDGED and context.judge is not None:
-        return "judge", context.judge.model
-    return ("target", context.target.model) if stage in TARGET_STAGES else ("optimizer", context.optimizer.model)
+    role = role_of(stage)
+    if role == "judge" and context.judge is not None:
+        return role, context.judge.model
+    return ("target", context.target.model) if role == "target" else ("optimizer", context.optimizer.model)
 
 
 def item_cost(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:

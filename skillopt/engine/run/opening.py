@@ -48,6 +48,7 @@ from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.veto import complaints
 from skillopt.records.directory import RunDir
+from skillopt.records.events import Notice
 from skillopt.store.atomic import clean_stale
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
@@ -140,7 +141,7 @@ def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need:
         notices += without_effect(config)
     initial = starting_skill(config, given) if need == "train" else Skill("")
     for text in [*notices, *complaints(initial)]:
-        emit("notice", text=text)
+        emit(Notice(text=text))
     return initial
 
 
@@ -161,7 +162,7 @@ def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | N
         shared=answers or cache,
         share_back=answers is None,
         replay=replay,
-        on_shared_problem=lambda text: emit("notice", text=text),
+        on_shared_problem=lambda text: emit(Notice(text=text)),
     )
 
 
@@ -198,7 +199,7 @@ async def open_run_context(
         if given.write_items is not None:
             given.write_items()
         for warning in splits.manifest.get("warnings", ()):
-            emit("notice", text=f"warning: {warning}")
+            emit(Notice(text=f"warning: {warning}"))
         journal = _journal(config, run_dir, emit, answers=answers, replay=replay)
         stack.push_async_callback(journal.aclose)
         if need == "train":
@@ -351,7 +352,7 @@ def _models(
             prices=prices,
             limits=EndpointLimits(width=width),
             reasoning_effort=settings.reasoning_effort,
-            notify=lambda text: emit("notice", text=text),
+            notify=lambda text: emit(Notice(text=text)),
             secrets=certain((*secrets, *own)),
         )
         clients[role] = client
@@ -365,7 +366,7 @@ def _models(
 
 def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events, *, replay: bool) -> dict[str, Any]:
     values: dict[str, Any] = {**asdict(settings), "api_key": settings.api_key.get_secret_value(), "engines": engines}
-    values["report"] = Report(say=lambda line: emit("notice", text=line))
+    values["report"] = Report(say=lambda line: emit(Notice(text=line)))
     if replay and not values["api_key"]:
         values["api_key"] = "unused-in-replay"
     return values

@@ -17,6 +17,10 @@ class Timings:
     def __init__(self, earlier: dict[str, Any] | None = None) -> None:
         self.data: dict[str, Any] = {"steps": {}, "stages": {}, "total_wall_time_s": 0.0, **(earlier or {})}
 
+    def of_step(self, step: int) -> dict[str, float]:
+        """The seconds of a step's stages so far (`rollout_s`)."""
+        return dict(self.data["steps"].get(f"{step:04d}", {}))
+
     @contextmanager
     def measure(self, step: int | None, stage: str) -> Generator[None]:
         """Time one stage; the longest of several processes' readings stands (a replay takes no time)."""
