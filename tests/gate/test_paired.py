@@ -113,9 +113,9 @@ def test_both_sides_stop_early() -> None:
     assert loser.evidence.evaluated <= 60
 
 
-def test_a_gain_that_is_not_proven_is_undecided_and_no_rejection() -> None:
+def test_a_gain_that_is_not_proven_is_a_draft_and_no_rejection() -> None:
     verdict = decide([0.0] * 4 + [1.0] * 16, [1.0] * 3 + [0.0] + [1.0] * 16, EXACT, early=False)
-    assert verdict.action == "undecided"
+    assert verdict.action == "draft"
     assert verdict.evidence.p == sign_p(3, 0)
 
 

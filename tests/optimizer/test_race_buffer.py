@@ -9,11 +9,12 @@ from skillopt.core.outcome import Scored
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.gate.metric import Metric
-from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.optimizer import buffer
 from skillopt.optimizer.race import Proposal, course, race
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.schemas.edits import AnalystReply
+from skillopt.records.gate import GateRecord
+from skillopt.records.vocabulary import Action
 
 from .conftest import SKILL, rollout
 
@@ -72,13 +73,13 @@ def test_the_course_holds_failures_and_some_successes():
 
 
 def reject(step: int, text: str) -> dict:
-    verdict = Verdict("reject", None, Evidence(bound=0.6, evaluated=3, total=9, early_stopped=True), "no")
+    verdict = GateRecord(action=Action.REJECT, score_bound=0.6, evaluated_n=3, selection_n=9, early_stopped=True)
     patterns = [{"pattern": "rule_missing: no units", "count": 2, "task_ids": ["f0", "f1"]}]
     edits = (Edit("replace", target="Be brief.", content=text),)
     unmatched = [{"status": "skipped_replace_target_not_found", "target": "Be bref.", "note": "nearest: Be brief."}]
     return buffer.entry(
         step=step,
-        verdict=verdict.to_json(),
+        verdict=verdict,
         current_score=0.62,
         n_total=8,
         patterns=patterns,
@@ -94,7 +95,7 @@ def test_entries_hold_what_was_rejected_and_why():
     assert "NEW TEXT" in text and "not better than 0.6200" in text and "nearest: Be brief." in text
     accepted = buffer.entry(
         step=4,
-        verdict=Verdict("accept", 0.7, Evidence(), "yes").to_json(),
+        verdict=GateRecord(action=Action.ACCEPT, candidate_gate_score=0.7),
         current_score=0.6,
         n_total=8,
         patterns=[],

@@ -25,7 +25,7 @@ async def test_a_trial_that_faults_left_open_is_undecided_and_no_rejection(run: 
     done = await run(LOST, evaluation__gate_credit="off", **FAST)
     assert {r["action"] for r in done.history} == {"undecided"}
     assert all("could be measured" in r["reason"] for r in done.history)
-    assert not any(r["kept_as_draft"] for r in done.history)
+    assert not any(r["changed_current"] for r in done.history)
     assert done.best == ""
 
 

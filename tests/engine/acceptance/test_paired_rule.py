@@ -48,7 +48,7 @@ async def test_true_gains_are_proven_and_only_proofs_make_a_best_skill(run: Run)
             assert record["alpha"] <= 0.05
             assert record["alpha_left"] == 0.05
             assert record["p"] is None or record["p"] <= record["alpha"]
-        if record["action"] == "undecided":
+        if record["action"] in ("draft", "undecided"):
             assert record["candidate_gate_score"] is None
 
 
@@ -56,7 +56,7 @@ async def test_luck_is_no_gain(run: Run) -> None:
     done = await run(NOTHING, train__num_epochs=4, sizes={"train": 48, "val": 40, "test": 12})
     assert done.summary["total_accepts"] == 0
     assert done.best == ""
-    assert {r["action"] for r in done.history} <= {"reject", "undecided", "skip_no_patches"}
+    assert {r["action"] for r in done.history} <= {"reject", "draft", "skip_no_patches"}
 
 
 async def test_the_strict_rule_keeps_the_same_luck(run: Run) -> None:

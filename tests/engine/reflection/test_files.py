@@ -31,7 +31,7 @@ FEATURES = ROOT / "configs/features"
 @pytest.mark.parametrize(
     ("name", "sign"),
     [
-        ("skill_aware", lambda r: r["appendix"]["gate_bypassed"] is False),
+        ("skill_aware", lambda r: "gate_bypassed" not in r["appendix"]),
         ("skill_aware_forced", lambda r: r["appendix"]["gate_bypassed"] is True),
         ("deep_reflect", lambda r: r["deep_reflect"][0]["n_rerun"] > 0),
         ("semantic_density", lambda r: "semantic_density" in r or r["candidate_hash"] is None),

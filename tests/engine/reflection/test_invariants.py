@@ -70,7 +70,7 @@ async def test_the_paired_rule_takes_notes_too(rig: Rig) -> None:
     recorded = await rig.done("run", "train.num_epochs=3")
     assert await rig.done("run", "train.num_epochs=3") == recorded
     history = rig.read("run", "history.json")
-    asked = [r["appendix"] for r in history if r["appendix"].get("trial") or r["appendix"]["action"]]
+    asked = [r["appendix"] for r in history if r["appendix"].get("trial") or r["appendix"]["action"] != "not_tried"]
     assert asked
     proposed: set[str] = set()
     for record in history:
@@ -123,7 +123,7 @@ async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool)
             notes = rig.read(name, f"steps/step_{record['step']:04d}/appendix_notes.json")
             if record["appendix"]["reason"] == "not measured: the run was stopped":
                 cut_off += 1
-                assert record["appendix"]["action"] is None and notes["pending"], "named, not lost"
+                assert record["appendix"]["action"] == "not_tried" and notes["pending"], "named, not lost"
                 assert record["action"] in ("accept_new_best", "accept", "reject") or record["action"].startswith(
                     "skip"
                 )

@@ -64,7 +64,7 @@ async def test_the_empty_block_is_in_the_first_bytes_and_costs_nothing(rig: Rig)
     assert {row["skill_hash"] for row in baseline} == {first.hash}
     mine = {text_of(b) for b in targets(rig) if "RULE" not in text_of(b, "system")}
     assert mine <= before, "the target is sent the requests of a run without the block"
-    assert all(r["appendix"]["action"] is None and r["n_execution_lapse_notes"] == 0 for r in history(rig, "on"))
+    assert all(r["appendix"]["action"] == "not_tried" and r["n_execution_lapse_notes"] == 0 for r in history(rig, "on"))
 
 
 async def test_i1_every_measured_text_has_its_own_score(rig: Rig) -> None:
@@ -107,7 +107,7 @@ async def test_notes_alone_reach_the_gate_on_the_way_around_it(rig: Rig) -> None
     assert first["appendix"]["action"] == "accept_new_best" and first["current_origin"] == "appendix_step_0001"
     assert first["n_execution_lapse_notes"] >= 2 and first["n_appendix_notes_added"] == 1
     assert appendix_notes(skill(rig, "best_skill.md")) == (HELP,), "the first wording wins"
-    assert all(r["appendix"]["action"] is None and r["appendix"]["reason"] == "no new note" for r in rest)
+    assert all(r["appendix"]["action"] == "not_tried" and r["appendix"]["reason"] == "no new note" for r in rest)
     notes = rig.read("run", "steps/step_0001/appendix_notes.json")
     assert notes["appendix_after"] == [HELP] and HELP in notes["step_notes"] and notes["pending"] == []
     assert notes["measured_hash"] == skill(rig, "steps/step_0001/appendix_candidate_skill.md").hash
@@ -121,7 +121,9 @@ async def test_refused_notes_stay_pending_are_listed_and_not_measured_twice(rig:
     before = await rig.done("run", "evaluation.prefetch=false")
     first, second, *_ = history(rig)
     assert first["appendix"]["action"] == "reject" and first["appendix"]["evaluated_n"] > 0
-    assert second["appendix"]["action"] is None and second["appendix"]["reason"] == "this text was refused before"
+    assert (
+        second["appendix"]["action"] == "not_tried" and second["appendix"]["reason"] == "this text was refused before"
+    )
     for step in (1, 2, 3, 4):
         notes = rig.read("run", f"steps/step_{step:04d}/appendix_notes.json")
         assert notes["pending"] == [{"note": HARM, "step": 1, "status": "rejected"}]
@@ -160,7 +162,7 @@ async def test_notes_after_a_candidate_are_measured_on_the_text_it_left(rig: Rig
         await rig.done(run, f"train.seed={seed}", "train.num_epochs=3")
         for record in history(rig, run):
             folder = f"steps/step_{record['step']:04d}"
-            if record["appendix"]["action"] is None or record["candidate_hash"] is None:
+            if record["appendix"]["action"] == "not_tried" or record["candidate_hash"] is None:
                 continue
             accepted = record["action"] in ACCEPTS
             before = f"{folder}/candidate_skill.md" if accepted else f"skills/skill_v{record['step'] - 1:04d}.md"
