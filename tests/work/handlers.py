@@ -62,6 +62,12 @@ def dies(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
     return {}
 
 
+def dies_telling(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
+    print("x" * 250 + f" Authorization: Bearer {payload['secret']}", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
 def dies_until(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
     """Counts its attempts in a file; lives once there were enough."""
     path = Path(payload["path"])

@@ -87,6 +87,13 @@ async def test_after_the_last_attempt_the_loss_is_told_with_the_last_words(
     assert capfd.readouterr() == ("", ""), "what workers write is not for the terminal"
 
 
+async def test_last_words_hold_no_secret(pool: LocalExecutor) -> None:
+    secret = "sk-proj-" + "a1B2" * 12
+    with pytest.raises(WorkerLost, match="its last words") as caught:
+        await pool.run(Work(f"{HERE}:dies_telling", {"secret": secret}, attempts=1))
+    assert not any(secret[n : n + 12] in str(caught.value) for n in range(8, len(secret) - 12))
+
+
 async def test_a_pool_that_loses_every_unit_stops_the_run() -> None:
     pool = LocalExecutor(slots=2, attempts=1)
     for _ in range(14):
@@ -247,27 +254,34 @@ async def test_workers_killed_at_random_change_no_answer_fifty_times() -> None:
 
 
 DRIVER = """
-import asyncio, sys
+import asyncio, os, sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from skillopt.harnesses.launch import Launch
 from skillopt.work.local import LocalExecutor
-from skillopt.work.registry import Handler, Registry
-from skillopt.work.unit import Work
+from skillopt.work.programs import run_program
+from skillopt.work.registry import BUILT_IN, Handler, Registry
+from skillopt.work.unit import Needs, Work
 async def main():
-    pool = LocalExecutor(slots=4, registry=Registry({"waits": Handler("tests.work.handlers:waits_with_program", True)}))
+    pool = LocalExecutor(slots=4, registry=Registry(
+        {**BUILT_IN, "waits": Handler("tests.work.handlers:waits_with_program", True)}))
+    here = Path(sys.argv[4]).parent
+    command = Launch(("/bin/sh", "-c", f"echo $$ > {sys.argv[4]}; sleep 600"), dict(os.environ), here)
     await asyncio.gather(pool.run(Work("tests.work.handlers:naps_with_program", {"path": sys.argv[2]})),
-                         pool.run(Work("waits", {"path": sys.argv[3]})))
+                         pool.run(Work("waits", {"path": sys.argv[3]})),
+                         run_program(pool, command, here / "logs", needs=Needs()))
 asyncio.run(main())
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_nothing_outlives_the_driver(tmp_path: Path, number: signal.Signals) -> None:
-    paths = [tmp_path / "a", tmp_path / "b"]
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     root = str(Path(__file__).parents[2])
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, root, *map(str, paths)], stderr=subprocess.DEVNULL)
     pids = [told(path) for path in paths]
     mine = [pid for pid in children() if pid != driver.pid]
-    assert set(pids) < set(mine) and len(mine) >= 6, "two programs, two workers, two guards"
+    assert set(pids) < set(mine) and len(mine) >= 7, "three programs, two workers, two guards"
     driver.send_signal(number)
     driver.wait(10)
     assert gone(mine), "something outlived the driver"
