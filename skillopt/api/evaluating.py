@@ -158,7 +158,7 @@ async def _evaluate(
     names = split_names(split)
     evaluating = await asyncio.to_thread(prepare, asked.resolved, found, names, asked.given, replay=replay)
     directory = await asyncio.to_thread(evaluating.place.claim)
-    done = await evaluating.run(directory, observers, replay=replay)  # pyright: ignore[reportArgumentType]
+    done = await evaluating.run(directory, observers, replay=replay)
     scores = {name: _means([r for part in one.rollouts.values() for r in part]) for name, one in done.items()}
     costs = [one.summary.cost for one in done.values()]
     known = [cost for cost in costs if cost is not None]

@@ -39,7 +39,7 @@ def optimize(
     out: str | Path | None = None,
     on_event: Observer | Sequence[Observer] | None = None,
     budget: BudgetLike = None,
-    executor: str | None = None,
+    executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
     seed: int | None = None,
     replay: bool = False,
@@ -88,7 +88,7 @@ async def optimize_async(
     out: str | Path | None = None,
     on_event: Observer | Sequence[Observer] | None = None,
     budget: BudgetLike = None,
-    executor: str | None = None,
+    executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
     seed: int | None = None,
     replay: bool = False,
@@ -116,7 +116,7 @@ def plan(
     overrides: Mapping[str, object] | None = None,
     out: str | Path | None = None,
     budget: BudgetLike = None,
-    executor: str | None = None,
+    executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
     seed: int | None = None,
 ) -> Plan:
@@ -155,7 +155,7 @@ async def _optimize(
     training = await asyncio.to_thread(prepare, asked.resolved, asked.given, replay=replay)
     training.refuse()
     directory = await asyncio.to_thread(training.claim)
-    ended = await training.run(directory, observers, replay=replay)  # pyright: ignore[reportArgumentType]
+    ended = await training.run(directory, observers, replay=replay)
     return await asyncio.to_thread(Result.load, directory, stopped_by=ended.result.stopped_by, faults=ended.faults)
 
 

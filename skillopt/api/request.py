@@ -165,6 +165,8 @@ class _Making:
             if kind not in _CAPS:
                 raise ConfigError(f"budget: unknown cap {kind!r}", hint=f"known: {', '.join(_CAPS)}")
             says[f"budget.{_CAPS[kind]}"] = most
+        if asked.executor is not None:
+            says["executor.kind"] = asked.executor
         if asked.prompt:
             says["env.prompt_template"] = asked.prompt
 

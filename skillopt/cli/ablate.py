@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from skillopt.api import measuring
 from skillopt.cli import faults
 from skillopt.cli.blame import printable
 from skillopt.cli.commands.options import resolve_arguments
@@ -19,14 +20,11 @@ from skillopt.cli.wording import interval, number, plural, score_words, thousand
 from skillopt.config import Resolved
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.evaluate import split_names
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import open_run_context
-from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, ablate, place_of
+from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, place_of
 from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast
 from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill
-from skillopt.records.directory import JOURNAL
 from skillopt.records.reading import Run
 
 _SHOWN = 90
@@ -78,15 +76,8 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
 
 
 async def _run(screen: Screen, resolved: Resolved, run: Run, traced: Traced, wish: Wish) -> Ablation:
-    events = Events()
-    journal = run.root / JOURNAL
-    answers = journal if journal.is_file() else None
     with Display(screen, workers=resolved.config.env.workers) as display:
-        events.add(display)
-        async with open_run_context(
-            resolved, out_root=place_of(run.root), emit=events, need="eval", answers=answers
-        ) as context:
-            return await ablate(context, traced, wish)
+        return await measuring.run_ablation(resolved, run, traced, wish, place_of(run.root), [display])
 
 
 def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) -> bool:

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from jinja2 import Environment, StrictUndefined
 
+from skillopt.api.measuring import load_items
 from skillopt.cli import faults, sample_tasks
 from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import detects, plural
 from skillopt.core.errors import ConfigError, DataError
-from skillopt.engine.run.opening import load_env
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import build_scorer
@@ -60,7 +60,7 @@ def run_init(asked: InitRequest) -> int:
     with _whole_or_nothing([asked.directory / name for name in targets]):
         _write(asked, source)
         resolved = resolve_arguments(asked.directory / "config.yaml", overrides)
-        _, splits = load_env(resolved.config)
+        splits = load_items(resolved.config)
         _check_sizes(asked, len(splits.selection), sum(map(len, (splits.train, splits.selection, splits.test))))
     screen.line(f"Made {asked.directory}: {', '.join(targets)}")
     _say_sizes(screen, len(splits.train), len(splits.selection), len(splits.test))

@@ -5,31 +5,21 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from skillopt.api import measuring
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import percent, plural, score_words
 from skillopt.config import Resolved
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.opening import load_initial, open_run_context, read_skill
-from skillopt.engine.run.output_directory import selftest_place
-from skillopt.engine.selftest import SelfTest, selftest
+from skillopt.engine.selftest import SelfTest
 
 
 def run_selftest(resolved: Resolved, path: Path | None) -> int:
     """`skillopt selftest`."""
     screen = Screen()
-    skill = read_skill(path) if path else load_initial(resolved.config)
-    out_root = selftest_place(resolved.config)
-    events = Events()
-
-    async def run() -> SelfTest:
-        async with open_run_context(resolved, out_root=out_root, emit=events, need="eval") as context:
-            return await selftest(context, skill)
-
+    skill, out_root = measuring.skill_to_test(resolved.config, path)
     with Display(screen, workers=resolved.config.env.workers) as display:
-        events.add(display)
-        result = asyncio.run(run())
+        result = asyncio.run(measuring.run_selftest(resolved, skill, out_root, [display]))
     show(screen, result, resolved.config.evaluation.gate_alpha)
     screen.line(f"Result: {out_root / 'selftest.json'}")
     return faults.DONE
