@@ -105,7 +105,7 @@ class _Making:
         self._say_models()
         self._say_skill()
         self.says.update(self.asked.overrides)
-        schemas = dict(settings_schemas())
+        schemas = settings_schemas()
         if self.env is not None:
             schemas.setdefault(self.env.name, NoSettings)
         if self.items is not None and self.env is None:

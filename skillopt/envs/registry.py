@@ -1,4 +1,5 @@
-"""Which environments exist: the built-in ones, and those that installed packages register under `skillopt.envs`.
+"""Which environments exist: the built-in ones, those that installed packages register under `skillopt.envs`, and any
+class that is named by its place (`own`).
 
 An environment is a class called with `(config, settings)`; its `Settings` is the pydantic model of its own keys. A
 plugin that cannot be imported warns and is skipped. A built-in's name always means the built-in.
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillopt.core.errors import ConfigError
 from skillopt.envs.base import Env, EnvConfig
+from skillopt.envs.own import Schemas, is_place, load_class
 
 GROUP = "skillopt.envs"
 BUILT_IN = {
@@ -38,21 +40,23 @@ def env_names() -> list[str]:
     return sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))})
 
 
-def settings_schemas() -> dict[str, type[BaseModel]]:
-    """Name → model of the environment's own keys, for every environment that can be imported."""
+def settings_schemas() -> Schemas:
+    """Name → model of the environment's own keys, for every environment that can be imported, and for any place."""
     found: dict[str, type[BaseModel]] = {}
     for name in env_names():
         try:
             found[name] = env_class(name).Settings
         except ConfigError as error:
             warnings.warn(f"environment skipped: {error}", RuntimeWarning, stacklevel=2)
-    return found
+    return Schemas(found)
 
 
 def env_class(name: str) -> EnvClass:
     """The class behind a name. Raises `ConfigError` with the choices and the nearest name."""
     if name in BUILT_IN:
         return _import(name, BUILT_IN[name])
+    if is_place(name):
+        return _checked(name, name, load_class(name))
     points = [point for point in entry_points(group=GROUP) if point.name == name]
     if points:
         return _load(points[0])
@@ -104,10 +108,14 @@ def _load(point: EntryPoint) -> EnvClass:
             f"environment {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}",
             hint="reinstall or remove the package that registers it",
         ) from error
+    return _checked(point.name, point.value, loaded)
+
+
+def _checked(name: str, place: str, loaded: object) -> EnvClass:
     settings = getattr(loaded, "Settings", None)
     if not (callable(loaded) and isinstance(settings, type) and issubclass(settings, BaseModel)):
         raise ConfigError(
-            f"environment {point.name!r} ({point.value}) is no environment class",
+            f"environment {name!r} ({place}) is no environment class",
             hint="it needs a pydantic model `Settings` and a constructor (config, settings)",
         )
     return cast("EnvClass", loaded)

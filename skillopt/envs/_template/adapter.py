@@ -11,6 +11,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.splits import load_splits
+from skillopt.envs.own import sources_digest
 from skillopt.envs.templates import supplement
 from skillopt.model.types import Message
 
@@ -46,8 +47,8 @@ class MyEnv:
 
     @property
     def version(self) -> str:
-        """Everything that changes a prompt or a score."""
-        return digest([rollout.SYSTEM, self._settings.model_dump(), "scorer 1"])[:16]
+        """Everything that changes a prompt or a score: settings, and the files of this folder."""
+        return digest([sources_digest(__file__), self._settings.model_dump()])[:16]
 
     @property
     def sampling(self) -> Sampling:
