@@ -1,4 +1,4 @@
-"""Record small toy runs as test material: `python scripts/record_runs.py tests/recorded/now [--tree DIR] [NAME …]`.
+"""Record small toy runs as test material: `python scripts/record_runs.py tests/recorded/2 [--tree DIR] [NAME …]`.
 
 Readers of runs (report, screens, `skillopt blame`, dashboards) are tested on what a real run wrote, of this version and
 of earlier ones. Each run is made by the command line in a scratch directory with relative paths, with the scripted

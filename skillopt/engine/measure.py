@@ -19,7 +19,8 @@ from skillopt.engine.run.context import RunContext
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
 from skillopt.gate.stream import Decision, drive
-from skillopt.records.events import StageProgress
+from skillopt.records.events import RolloutEnd, StageProgress
+from skillopt.records.step import TokenCount
 from skillopt.records.vocabulary import Stage
 
 GATE_CERTAIN, GATE_SPECULATIVE, PREFETCH = 0, 5, 10
@@ -63,7 +64,29 @@ async def measure(
             for k in range(first, first + repeats)
         ]
     )
-    return [round_[n] for n in range(len(items)) for round_ in rounds]
+    rollouts = [round_[n] for n in range(len(items)) for round_ in rounds]
+    for rollout in rollouts:
+        tell_rollout(context, Stage(stage), rollout)
+    return rollouts
+
+
+def tell_rollout(context: RunContext, stage: Stage, rollout: Rollout) -> None:
+    """Tell observers that ask for it what came of one item."""
+    if not context.emit.wants(RolloutEnd.name):
+        return
+    scored, tokens = rollout.scored, rollout.tokens
+    context.emit(
+        RolloutEnd(
+            stage=stage,
+            item=rollout.item.id,
+            repeat=rollout.repeat,
+            skill_hash=rollout.skill_hash,
+            hard=scored.hard if scored else None,
+            soft=scored.soft if scored else None,
+            error=rollout.outcome.error if isinstance(rollout.outcome, Missing) else "",
+            tokens=TokenCount(tokens.get("calls") or 0, tokens.get("prompt_tokens"), tokens.get("completion_tokens")),
+        )
+    )
 
 
 D = TypeVar("D", bound=Decision)
@@ -94,6 +117,7 @@ async def stream_decision(
             context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring)
         )
         context.emit(StageProgress(stage=Stage(shown_as), step=step, done=position + 1, total=len(places)))
+        tell_rollout(context, Stage(stage), rollout)
         return rollout
 
     decision = fresh()

@@ -25,7 +25,9 @@ from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
 from skillopt.model.usage import believable, combined, usage_from_json
-from skillopt.store.journal import Recorded
+from skillopt.records.events import CallEnd
+from skillopt.records.step import TokenCount
+from skillopt.store.journal import Entry, Recorded
 
 KEY_VERSION = 1
 RAISED_CAP_FACTOR = 4
@@ -47,6 +49,19 @@ class CallJournal(Protocol):
     def get(self, key: str) -> _Entry | None:
         """The stored value, or None."""
         ...
+
+
+def call_end(entry: Entry) -> CallEnd:
+    """What observers that ask for it are told of an answer."""
+    return CallEnd(
+        role=entry.role,
+        model=entry.model,
+        stage=entry.stage,
+        recorded=not entry.fresh,
+        seconds=entry.elapsed_s,
+        tokens=TokenCount(entry.calls, entry.prompt_tokens, entry.completion_tokens),
+        usd=entry.usd,
+    )
 
 
 @runtime_checkable
@@ -82,7 +97,9 @@ class Client:
         reasoning_effort: str = "",
         notify: Callable[[str], None] | None = None,
         secrets: Collection[str] = (),
+        on_call: Callable[[CallEnd], None] | None = None,
     ) -> None:
+        """`on_call` hears of every answer, from the model or from the journal."""
         self.role: Role = role
         self.backend = backend
         self.journal = journal
@@ -90,7 +107,7 @@ class Client:
         self.limiter = pool.limiter(backend.endpoint, limits)
         self.breaker = pool.breaker(backend.endpoint)
         self.backoff = backoff or Backoff()
-        self._pool, self._notify = pool, notify
+        self._pool, self._notify, self._on_call = pool, notify, on_call
         self._secrets = tuple(secrets)
         self.reasoning_effort = reasoning_effort
         self._identity = dict(backend.identity())
@@ -114,6 +131,8 @@ class Client:
         key = self.key(request)
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, _Call(self, request, key).run, label=label)
+        if self._on_call is not None and isinstance(entry, Entry):
+            self._on_call(call_end(entry))
         return reply_from_json(entry.value)
 
     def watch(self, request: ChatRequest, reply: ChatReply) -> None:

@@ -15,7 +15,7 @@ REPO = Path(__file__).parents[2]
 GUIDES = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("name", ["configuration.md", "commands.md"])
+@pytest.mark.parametrize("name", ["configuration.md", "commands.md", "events.md", "records.md"])
 def test_generated_pages_have_not_drifted(name):
     assert (REPO / "docs/reference" / name).read_text(encoding="utf-8") == pages()[name], "run `make docs`"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillopt.core.errors import RunDirError
-from skillopt.records.codec import decode, encode_record
+from skillopt.records.codec import RECORD_VERSION, decode, encode_record
 from skillopt.records.schema import (
     Clock,
     EpochRecord,
@@ -21,7 +21,7 @@ from skillopt.records.schema import (
     VetoRecord,
 )
 from skillopt.records.vocabulary import Action, Veto
-from tests.records.recorded import FIRST, every_run
+from tests.records.recorded import FIRST, NOW, every_run
 
 
 def load(path: Path) -> object:
@@ -78,6 +78,18 @@ def test_vetoed_edits_of_version_1_have_the_reason_that_was():
     )  # fmt: skip
     assert (leak.index, leak.reason) == (2, Veto.LEAK)
     assert leak.says == "copies a train item: 'box 1 is of kind 1 and'"
+
+
+def test_a_run_of_the_present_version_is_written_in_its_form():
+    for name in ("strict", "paired", "epochs", "vetoed"):
+        raw = json.loads((NOW / name / "history.json").read_text())
+        assert [r["version"] for r in raw] == [RECORD_VERSION] * len(raw)
+        assert [StepRecord.from_json(r).to_json() for r in raw] == raw
+        summary = json.loads((NOW / name / "summary.json").read_text())
+        assert json.loads(json.dumps(Summary.from_json(summary).to_json())) == summary
+    form, leak = history(NOW / "vetoed")[0].vetoed
+    assert (form.reason, leak.reason) == (Veto.FORM, Veto.LEAK) and "train item" in leak.says
+    assert Action.DRAFT in [r.gate.action for r in history(NOW / "paired")]
 
 
 def test_skips_have_no_evidence_and_null_scores():

@@ -353,6 +353,7 @@ def _models(
             limits=EndpointLimits(width=width),
             reasoning_effort=settings.reasoning_effort,
             notify=lambda text: emit(Notice(text=text)),
+            on_call=emit,
             secrets=certain((*secrets, *own)),
         )
         clients[role] = client
