@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from skillopt.config import backends
 from skillopt.config.keys import KeySpec
 from skillopt.config.schema.root import SECTION_MODELS, Config, NoSettings
+from skillopt.config.sources.addresses import derive_backend
 from skillopt.config.sources.ambient import keep_home
 from skillopt.config.sources.environment import read_environment
 from skillopt.config.sources.files import load_files
@@ -73,6 +74,8 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     notices = [notice for one in settled for notice in one.notices]
     if idle := list(dict.fromkeys(key for one in settled for key in one.idle)):
         notices.append(f"no effect in this version: {', '.join(idle)}")
+    for role in ROLES:
+        notices += derive_backend(role, values, origins)
     for one in settled:
         _take_conditional(one, values, origins)
     for role in ROLES:

@@ -33,7 +33,7 @@ class RoleSettings:
     role: RoleName
     backend: str
     model: str
-    base_url: str = ""
+    base_url: str = field(default="", repr=False)  # an address may hold a password
     api_key: SecretStr = field(default_factory=lambda: SecretStr(""))
     temperature: float | None = None
     max_tokens: int | None = None

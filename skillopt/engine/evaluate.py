@@ -15,11 +15,12 @@ from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
+from skillopt.engine.run.targets import reading_notices
 from skillopt.engine.summary import score_summary, type_scores
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.evaluation import EvalSummary, SplitScore
-from skillopt.records.events import EvalEnd
+from skillopt.records.events import EvalEnd, Notice
 from skillopt.records.schema import token_counts
 from skillopt.records.vocabulary import Stage
 from skillopt.store.atomic import write_json
@@ -57,6 +58,9 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> 
             told.measured(compute_score(r.outcome for r in results[name]))
         count_rollouts(tally, Stage.EVAL, results[name])
     summary = _summary(context, skill, results, tally)
+    every = [rollout for rollouts in results.values() for rollout in rollouts]
+    for text in reading_notices([r.agent["skill_read"] for r in every if "skill_read" in r.agent]):
+        context.emit(Notice(text=f"warning: {text}"))
     await asyncio.to_thread(_write, context, skill, results, summary)
     context.emit(EvalEnd(summary=summary.to_json()))
     return Evaluated(summary, results)

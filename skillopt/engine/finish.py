@@ -22,7 +22,7 @@ from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
-from skillopt.engine.run.targets import reading_notices
+from skillopt.engine.run.targets import reading_notices, readings
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_record import write_state
 from skillopt.engine.summary import paired_summary, per_point, score_summary, type_scores, verdict_sentence
@@ -288,7 +288,7 @@ def build_summary(
         paired=comparison,
         verdict=verdict_sentence(context, state, comparison, why_not),
         stopped=stopped,
-        notices=(*context.notices, *reading_notices(context.journal)),
+        notices=(*context.notices, *reading_notices(readings(context.journal))),
         token_summary=tokens,
         cost_per_point=per_point(comparison, tokens["_total"].total_tokens, spent),
         cost=CostSummary(

@@ -13,7 +13,7 @@ import yaml
 from skillopt.config import Config, load_config, parse_overrides, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.core.errors import ConfigError
-from skillopt.engine.run.targets import agent_settings, check_target, reading_notices, with_tools
+from skillopt.engine.run.targets import agent_settings, check_target, reading_notices, readings, with_tools
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.searchqa.adapter import SearchQASettings
 from skillopt.harnesses.job import Job
@@ -195,7 +195,7 @@ def test_the_tool_loop_is_wrapped_around_a_chat_target_only(load: Load, tmp_path
 
 def test_a_run_says_so_when_no_agent_ever_read_the_skill(tmp_path: Path) -> None:
     journal = Journal.open(tmp_path / "journal.sqlite3")
-    assert reading_notices(journal) == []
+    assert reading_notices(readings(journal)) == []
 
     def entry(key: str, read: bool, stage: str = "rollout") -> None:
         journal.put_now(key, Recorded(value={"notes": {"skill_read": read}}, kind="agent", stage=stage))
@@ -203,10 +203,13 @@ def test_a_run_says_so_when_no_agent_ever_read_the_skill(tmp_path: Path) -> None
     entry("p", True, "probe")
     entry("a", False)
     entry("b", False, "gate")
-    (notice,) = reading_notices(journal)
-    assert "did the agent read the skill" in notice
+    (notice,) = reading_notices(readings(journal))
+    assert "the skill was read in 0 of 2 rollouts" in notice
     entry("c", True)
-    assert reading_notices(journal) == []
+    (notice,) = reading_notices(readings(journal))
+    assert "in 1 of 3 rollouts: the scores say little" in notice
+    entry("d", True)
+    assert reading_notices(readings(journal)) == []
     journal.close()
 
 

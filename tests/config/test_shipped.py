@@ -105,7 +105,7 @@ def test_the_example_variables_work_as_they_stand() -> None:
     assert set(names) <= set(known_variables())
     environ = dict(re.findall(r"^export (\w+)=(\S*)$", text, flags=re.MULTILINE))
     model = load("configs/searchqa/default.yaml", environ=environ).config.model
-    assert (model.backend, model.optimizer) == ("local", "qwen2.5-coder-1.5b")
+    assert (model.backend, model.optimizer, model.target) == ("claude_chat", *["claude-sonnet-4-6"] * 2)
 
 
 def test_nothing_is_both_built_and_missing() -> None:

@@ -289,3 +289,26 @@ async def test_usage_of_nothing_is_unknown_in_every_file(rig: Rig) -> None:
     assert ledger and all(row["unknown_usage"] == row["calls"] for row in ledger), ledger
     report = (rig.root / "run/report.md").read_text()
     assert "$0.0" not in report and "unknown" in report
+
+
+async def test_an_evaluation_asks_the_target_only(rig: Rig) -> None:
+    """No key and no answer of an optimizer is needed to evaluate a skill; the message about a key names the role."""
+    rig.config(model__optimizer_backend="openai_chat", model__optimizer="gpt-5.5")
+    skill = rig.root / "skill.md"
+    skill.write_text("# Rules\n")
+    keyless = {"OPENAI_API_KEY": ""}
+    command = ("--config", str(rig.root / "config.yaml"), f"env.out_root={rig.root / 'out'}")
+    ended = await rig.command("eval", *command, "--skill", str(skill), environ=keyless)
+    assert ended.code == 0, ended.err
+    ended = await rig.command("train", *command, f"env.out_root={rig.root / 'run'}", environ=keyless)
+    assert ended.code == 2 and "the optimizer (openai_chat, model gpt-5.5): no API key" in ended.err
+
+
+async def test_a_skill_that_no_agent_read_is_told_above_the_table(rig: Rig) -> None:
+    rig.config(model__target_agent="tool_loop", env__max_turns=1)
+    skill = rig.root / "skill.md"
+    skill.write_text("# Rules\n")
+    command = ("--config", str(rig.root / "config.yaml"), f"env.out_root={rig.root / 'out'}", "--split", "test")
+    ended = await rig.command("eval", *command, "--skill", str(skill))
+    assert ended.code == 0, ended.err
+    assert ended.out.index("the skill was read in 0 of 12 rollouts") < ended.out.index("interval")

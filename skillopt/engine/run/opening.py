@@ -44,7 +44,7 @@ from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.registry import create_backend
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.traffic.pool import Limits as EndpointLimits
-from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
+from skillopt.model.types import Backend, ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.veto import complaints
 from skillopt.records.directory import RunDir
@@ -213,9 +213,9 @@ async def open_run_context(
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
         clients, roles = _models(
-            config, env, run_dir, journal, budget, prices, emit, executor, stack, given, replay=replay
+            config, env, run_dir, journal, budget, prices, emit, executor, stack, given, need, replay=replay
         )
-        target, optimizer, judge = clients["target"], clients["optimizer"], clients.get("judge")
+        target, optimizer, judge = clients["target"], clients.get("optimizer", clients["target"]), clients.get("judge")
         if judge is not None and not (config.model.judge or config.model.judge_backend):
             emit("notice", text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)")
         refuse_target(config, target)
@@ -310,6 +310,7 @@ def _models(
     executor: Executor,
     stack: AsyncExitStack,
     given: Given,
+    need: Need,
     *,
     replay: bool,
 ) -> tuple[dict[str, Client | ExecAgent], tuple[dict[str, Any], ...]]:
@@ -319,7 +320,7 @@ def _models(
     roles: list[dict[str, Any]] = []
     secrets = known_secrets(config.model, os.environ)
     emit.conceal(secrets)
-    for role in asked_roles(env, "train"):
+    for role in asked_roles(env, need):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
         if targets.is_agent(settings):
@@ -336,7 +337,7 @@ def _models(
         as_optimizer = role == "judge" and not config.model.judge_backend
         backend = given.backend("optimizer" if as_optimizer else role, settings.backend)
         if backend is None:
-            backend = create_backend(settings.backend, _backend_settings(settings, engines, emit, replay=replay))
+            backend = _backend(settings, _backend_settings(settings, engines, emit, replay=replay))
             stack.push_async_callback(backend.aclose)
         own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
         emit.conceal(own)
@@ -363,6 +364,16 @@ def _models(
              "reasoning_effort": settings.reasoning_effort}
         )  # fmt: skip
     return clients, tuple(roles)
+
+
+def _backend(settings: RoleSettings, values: dict[str, Any]) -> Backend:
+    """A role's backend. Raises `ConfigError` that names the role."""
+    try:
+        return create_backend(settings.backend, values)
+    except ConfigError as error:
+        named = f"the {settings.role} ({settings.backend}, model {settings.model}): {error.message}"
+        hint = f"{error.hint} (model.{settings.role}_backend)" if error.hint else ""
+        raise ConfigError(named, hint=hint) from None
 
 
 def _backend_settings(settings: RoleSettings, engines: EnginePool, emit: Events, *, replay: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,6 @@ from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
-
-NEVER_READ = (
-    "in none of this run's rollouts did the agent read the skill: the scores say nothing about it"
-    " (model.exec_skill_delivery=prompt puts it into the prompt)"
-)
 
 
 def is_agent(settings: RoleSettings) -> bool:
@@ -140,10 +135,22 @@ def with_tools(
     return ToolLoopAgent(chat, settings, journal=journal)
 
 
-def reading_notices(journal: Journal) -> list[str]:
-    """What has to be said when no rollout of a run shows that the agent read the skill; nothing otherwise."""
-    seen = [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
-    return [NEVER_READ] if seen and not any(seen) else []
+def reading_notices(seen: Sequence[object]) -> list[str]:
+    """What has to be said when few rollouts, or none, show that the agent read the skill; nothing otherwise. `seen`
+    holds a value for each rollout of an agent."""
+    read = sum(bool(one) for one in seen)
+    if 2 * read >= len(seen):
+        return []
+    says = "nothing" if read == 0 else "little"
+    return [
+        f"the skill was read in {read} of {len(seen)} rollouts: the scores say {says} about it "
+        "(model.exec_skill_delivery=prompt puts it into the prompt)"
+    ]
+
+
+def readings(journal: Journal) -> list[object]:
+    """Of a run's rollouts by an agent, each: was the skill read?"""
+    return [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
 
 
 async def ask_once(settings: AgentSettings) -> str:
