@@ -1,13 +1,14 @@
 # Every target does its own set-up, once (a stamp file in the virtual environment remembers it).
 #   make demo    train a skill with the embedded model: no key, no GPU
 #   make test    everything that must hold before a commit
-#   make test-slow   the long campaigns (many seeds, many kills)
+#   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
 
 VENV ?= .venv
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+# Work stealing: the files take very different times.
+PYTEST_ARGS ?= -n 2 --dist worksteal
 BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
@@ -34,9 +35,6 @@ demo: $(DEMO_STAMP)
 
 test: lint imports types model unit
 
-test-slow: $(DEV_STAMP)
-	$(BIN)/pytest $(PYTEST_ARGS) -m slow_campaign
-
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,6 +51,11 @@ model: $(DEV_STAMP)
 
 unit: $(DEV_STAMP)
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Results of whole campaigns go to benchmarks/LOG.md. Property tests draw forty times as many examples, other ones each time.
+test-slow: $(DEV_STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS) -m slow_campaign
+	SKILLOPT_TESTS=slow $(BIN)/pytest $(PYTEST_ARGS) -m "not slow_campaign" $$(grep -rl "from hypothesis" tests --include="test_*.py")
 
 # The programs are pinned in scripts/install_agents.sh and kept in .e2e (about 850 MB); nothing is installed elsewhere.
 e2e: $(DEV_STAMP)

@@ -74,9 +74,14 @@ def _usage(error: BaseException, name: str) -> int:
     return faults.USER
 
 
-def _door(*before: str) -> None:
+def prepare_process() -> None:
+    """What the process needs before its command line: streams that take any character, SIGTERM as an end in order."""
     prepare_streams()
     faults.terminate_like_interrupt()
+
+
+def _door(*before: str) -> None:
+    prepare_process()
     sys.exit(invoke([*before, *sys.argv[1:]]))
 
 

@@ -8,20 +8,32 @@ them fit into a test. A child can be told to die by its own hand at a chosen wri
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 READY = "ready"
-_BODIES = tuple(f"skillopt.cli.{name}" for name in ("train", "evaluate", "ablate", "selftest"))
+_IMPORTED = (
+    "openai.resources.chat.completions",
+    "jinja2",
+    "rich.progress",
+    "rich.table",
+    "skillopt.cli.main",
+    *(
+        f"skillopt.cli.{name}"
+        for name in ("ablate", "blame", "doctor", "evaluate", "init", "lint", "selftest", "train")
+    ),
+)
+"""What a command line would import in its first second."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,7 @@ class Zygote:
         self._numbers = itertools.count()
         self._process: subprocess.Popen[str] | None = None
         self._files: tuple[Path, Path] | None = None
+        self._encoding = "utf-8"
 
     def __enter__(self) -> Zygote:
         self._process = subprocess.Popen(
@@ -62,20 +75,32 @@ class Zygote:
             process.stdin.close()
             process.wait()
 
-    def start(self, arguments: Sequence[str], *, die: str = "", environ: dict[str, str] | None = None) -> int:
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        die: str = "",
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        encoding: str = "utf-8",
+    ) -> int:
         """Fork a child that runs `skillopt <arguments>`; returns its pid, which is also its process group.
 
+        `environ` is added to this process's variables; in `cwd` modules are found as by `python -m skillopt` there.
         `die` is `replace:K`, `replaced:K`, `insert:K` or `inserted:K`: SIGKILL to the group before or after the K-th
         rename of a file or commit of a journal entry.
         """
         number = next(self._numbers)
+        self._encoding = encoding
         self._files = (self._scratch / f"child{number}.out", self._scratch / f"child{number}.err")
         for path in self._files:
             path.touch()  # a child may be killed before it has come to open them
         order = {
             "arguments": list(arguments),
             "die": die,
-            "environ": environ or {},
+            "environ": {**os.environ, **(environ or {})},
+            "cwd": str(cwd) if cwd is not None else "",
+            "encoding": encoding,
             "out": str(self._files[0]),
             "err": str(self._files[1]),
         }
@@ -88,12 +113,20 @@ class Zygote:
         """Wait for the child that was started last."""
         code, cpu_s, peak_rss = json.loads(self._line())
         assert self._files is not None
-        out, err = (path.read_text() for path in self._files)
+        out, err = (path.read_text(encoding=self._encoding) for path in self._files)
         return Ended(code, out, err, cpu_s, peak_rss)
 
-    def run(self, arguments: Sequence[str], *, die: str = "", environ: dict[str, str] | None = None) -> Ended:
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        die: str = "",
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        encoding: str = "utf-8",
+    ) -> Ended:
         """Start and wait."""
-        self.start(arguments, die=die, environ=environ)
+        self.start(arguments, die=die, environ=environ, cwd=cwd, encoding=encoding)
         return self.wait()
 
     def _line(self) -> str:
@@ -138,12 +171,19 @@ def _child(order: dict[str, Any]) -> None:
         handle = os.open(order[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(handle, number)
         os.close(handle)
-    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115 - lives as long as the process
-    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115 - lives as long as the process
+    for number, name in ((1, "stdout"), (2, "stderr")):  # they live as long as the process
+        stream = open(number, "w", buffering=1, closefd=False, encoding=order["encoding"])  # noqa: SIM115
+        setattr(sys, name, stream)
+    os.environ.clear()
     os.environ.update(order["environ"])
+    if order["cwd"]:
+        os.chdir(order["cwd"])
+        sys.path[0] = order["cwd"]
     if order["die"]:
         arm(order["die"])
-    from skillopt.cli.main import invoke
+    from skillopt.cli.main import invoke, prepare_process
+
+    prepare_process()
 
     code = 3
     try:
@@ -161,9 +201,10 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
-    # Imported for the children: what a command line would import in its first second.
-    for module in ("openai.resources.chat.completions", "skillopt.cli.main", *_BODIES):
+    for module in _IMPORTED:
         import_module(module)
+    gc.collect()
+    gc.freeze()  # what was imported is shared with the children and not walked again by each
     print(READY, flush=True)
     while line := os.read(0, 1 << 20).decode():
         order = json.loads(line)

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from skillopt.testing.zygote import Zygote
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """`run("train", "--config", …)` starts `python -m skillopt` in the test's directory."""
+def run(zygote: Zygote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("train", "--config", …)` is `python -m skillopt` in the test's directory."""
+    for name in os.environ:
+        if name.startswith(("OPENAI", "OPTIMIZER", "TARGET")):
+            monkeypatch.delenv(name)
 
     def start(
         *arguments: str, cwd: Path | None = None, encoding: str = "utf-8", **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "OPTIMIZER", "TARGET"))}
-        env |= {"CI": "true", "PYTHONIOENCODING": encoding, **environ}
-        return subprocess.run(
-            [sys.executable, "-m", "skillopt", *arguments],
-            cwd=cwd or tmp_path,
-            env=env,
-            capture_output=True,
-            encoding=encoding,
-            timeout=120,
-        )
+        ended = zygote.run(arguments, environ={"CI": "true", **environ}, cwd=cwd or tmp_path, encoding=encoding)
+        return subprocess.CompletedProcess(arguments, ended.code, ended.out, ended.err)
 
     return start
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import STATUSES, apply_patch
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
+from tests.examples import many
 
 HEADER = "---\nname: demo\ndescription: d\n---\n"
 SLOW = f"{SLOW_UPDATE[0]}\nkeep calm\n{SLOW_UPDATE[1]}"
@@ -243,7 +244,7 @@ edits = st.builds(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=many(600))
 @given(text=texts, proposed=st.lists(edits, max_size=5), fallback=st.sampled_from(["skip", "append"]), data=st.data())
 def test_protected_bytes_survive_whatever_is_proposed(text, proposed, fallback, data):
     if text and data.draw(st.booleans()):  # anchors that really stand in the text

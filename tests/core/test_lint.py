@@ -10,6 +10,7 @@ from skillopt.config.skill_header import read_header
 from skillopt.core.lint import Document, lint, new_errors
 from skillopt.core.lint.header import suggested_name
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
+from tests.examples import many
 
 GOOD = (
     '---\nname: read-invoices\ndescription: "Reads invoices. Use when: a PDF arrives."\n---\n# Invoices\n\n- Read it.\n'
@@ -87,14 +88,14 @@ def test_a_header_that_nobody_reads():
     assert rules(GOOD, directory="other-name") == ["name.directory"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200))
 @given(st.text(max_size=40), st.text(max_size=60))
 def test_any_header_text_is_read_or_refused_and_never_raises(name, description):
     for f in lint(document(f"---\nname: {name}\ndescription: {description}\n---\nbody\n")):
         assert f.rule and f.message and f.severity in ("error", "warning")
 
 
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 @given(st.text(max_size=90))
 def test_a_suggested_name_keeps_the_rules(name):
     assert rules(header(f"name: '{suggested_name(name)}'", "description: x")) == []
@@ -225,7 +226,7 @@ def test_new_errors_are_the_changes_own():
     assert [f.rule for f in new_errors(document(GOOD), removed)] == ["name.missing"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(150))
 @given(
     st.lists(
         st.sampled_from(["- Always do it so.", "---", "name: x", *SLOW_UPDATE, "```", "# T", "", KEY, "\u202e"]),

@@ -12,6 +12,7 @@ from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch
 from skillopt.core.origins import Line, carry, first_lines, lines_of, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
+from tests.examples import many
 
 HEADER = "---\nname: x\ndescription: d\n---\n"
 REGION = "\n<!-- SLOW_UPDATE_START -->\nguidance\n<!-- SLOW_UPDATE_END -->\n"
@@ -68,7 +69,7 @@ def replay(first, edits):
     return out, hunks
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300))
 @given(histories())
 def test_each_line_belongs_to_the_edit_that_brought_its_words(history):
     first, edits = history
@@ -84,7 +85,7 @@ def test_each_line_belongs_to_the_edit_that_brought_its_words(history):
                 assert line.text.rstrip() in initial
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300))
 @given(histories())
 def test_undoing_the_last_edit_gives_the_text_before_it(history):
     first, edits = history
@@ -94,7 +95,7 @@ def test_undoing_the_last_edit_gives_the_text_before_it(history):
     assert words(text_of(undone, like=after.text)) == words(before.text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200))
 @given(histories(), st.data())
 def test_undoing_any_edit_takes_its_lines_and_nobody_elses(history, data):
     first, edits = history

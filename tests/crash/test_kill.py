@@ -1,6 +1,7 @@
 """Invariant I3 end to end: kill −9 at any moment, start again, same bytes, nothing paid twice.
 
-`benchmarks/kill_resume.py` is the same proof with one kill in each of 200 runs; here fewer runs share the kills.
+`benchmarks/kill_resume.py` is the same proof with one kill in each of 200 runs; here fewer runs share the kills, and
+`make test-slow` has two hundred.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ async def test_i3_kill_at_any_moment(scratch: Path) -> None:
     assert outcome.kills >= 10
 
 
-@pytest.mark.slow
+@pytest.mark.slow_campaign
 async def test_i3_two_hundred_kills(scratch: Path) -> None:
     outcome = await campaign(trials=45, kills=5, seed=11, own_hand_share=0.4, scratch=scratch)
     assert_clean(outcome)

@@ -122,7 +122,7 @@ async def test_concurrency_and_budget_may_change(rig: Rig) -> None:
 
 async def test_two_processes_on_one_directory(rig: Rig) -> None:
     """Reference failure 14: two processes on one directory corrupted it."""
-    rig.server.behaviour = Behaviour(median_s=0.2, sigma=0.1)
+    rig.server.behaviour = Behaviour(median_s=2.0, sigma=0.1)  # the first must still run when the second comes
     arguments = rig.arguments("run")
     pid = rig.zygote.start(arguments)
     try:

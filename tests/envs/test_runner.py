@@ -30,6 +30,7 @@ from skillopt.envs.runner import run_batch, start_batch
 from skillopt.model.types import ChatReply, ChatRequest, Usage
 from skillopt.records.events import StageProgress, silent
 from skillopt.records.vocabulary import Stage
+from tests.examples import many
 
 from .conftest import Config, Model
 
@@ -78,7 +79,7 @@ async def test_rollouts_hold_what_the_stages_read() -> None:
     assert events[-1] == StageProgress(stage=Stage.ROLLOUT, done=3, total=3, hard=pytest.approx(2 / 3))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=many(30))
 @given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 10**6), st.sampled_from([None, 3, 8]))
 def test_width_and_speed_never_change_the_result(n: int, width: int, seed: int, lookahead: int | None) -> None:
     rng = random.Random(seed)

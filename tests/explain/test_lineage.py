@@ -24,6 +24,7 @@ from skillopt.explain.provenance import Traced, trace
 from skillopt.records.reading import open_run
 from skillopt.records.schema import EpochRecord, GateRecord, NotesRecord, RolloutRow, StepRecord, Summary, TrialRecord
 from skillopt.records.vocabulary import Action, Stage
+from tests.examples import many
 from tests.records.recorded import FIRST as VERSION_1
 from tests.records.recorded import every_run
 
@@ -250,7 +251,7 @@ def runs(draw):
     return steps
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=many(120))
 @given(runs(), st.booleans())
 def test_replaying_random_accepted_edits_finds_the_edit_behind_each_line(steps, crlf):
     with tempfile.TemporaryDirectory() as folder:

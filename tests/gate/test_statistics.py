@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from skillopt.gate.interval import mean_interval, score_interval, sign_test
 from skillopt.gate.power import detectable_gain, items_for
+from tests.examples import many
 
 
 @given(st.lists(st.floats(-1, 1, allow_nan=False), min_size=2, max_size=60))
-@settings(max_examples=100)
+@settings(max_examples=many(100))
 def test_interval_is_ordered_inside_its_range_and_mirrors(differences):
     low, high = mean_interval(differences)
     assert -1 <= low <= high <= 1
@@ -22,7 +23,7 @@ def test_interval_is_ordered_inside_its_range_and_mirrors(differences):
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.3, 0.0, 0.25, 1.0]), min_size=2, max_size=40), st.randoms())
-@settings(max_examples=80)
+@settings(max_examples=many(80))
 def test_order_does_not_matter_and_the_mean_lies_inside(differences, rng):
     low, high = mean_interval(differences)
     shuffled = list(differences)

@@ -13,6 +13,7 @@ from skillopt.core.outcome import Missing, Scored
 from skillopt.gate.metric import Metric
 from skillopt.gate.stream import drive
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
+from tests.examples import many
 
 SCORES = st.sampled_from([0.0, 1.0]) | st.floats(0, 1, allow_nan=False)
 PAIRS = st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=40)
@@ -33,7 +34,7 @@ def decide(pairs: list[tuple[float | None, float | None]], *, early: bool, order
 
 
 @given(PAIRS)
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_i9_early_stop_gives_the_verdict_of_the_full_evaluation(pairs):
     early, full = decide(pairs, early=True), decide(pairs, early=False)
     assert early.action == full.action
@@ -46,7 +47,7 @@ MISSING = st.lists(st.tuples(SCORES, SCORES | st.none()), min_size=1, max_size=2
 
 
 @given(MISSING, st.floats(0, 1))
-@settings(max_examples=400)
+@settings(max_examples=many(400))
 def test_i9_holds_with_missing_outcomes_too(pairs, floor):
     early, full = decide(pairs, early=True, floor=floor), decide(pairs, early=False, floor=floor)
     assert early.action == full.action
@@ -100,7 +101,7 @@ def test_volatile_items_come_first_among_equals():
 
 
 @given(PAIRS, st.integers(1, 12), st.integers(0, 6), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(60))
 def test_width_and_arrival_order_change_nothing(pairs, width, speculation, seed):
     order = failures_first(units([i for i, _ in pairs]), {})
 

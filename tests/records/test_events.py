@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from skillopt.core.json_types import JsonObject
 from skillopt.records.events import EVENTS, Event, Notice, StageEnd, StageStart, read_event, stamped
 from skillopt.records.vocabulary import Stage
+from tests.examples import many
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 st.register_type_strategy(float, FINITE)
 
 
 @pytest.mark.parametrize("name", EVENTS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=many(25))
 @given(data=st.data())
 def test_every_event_survives_its_line(name, data):
     kind = EVENTS[name]

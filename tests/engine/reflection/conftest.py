@@ -7,12 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from skillopt.testing.latency_server import Behaviour, LatencyServer
 from skillopt.testing.rig import Rig
-from skillopt.testing.toy_task import answer, write_data
-from skillopt.testing.zygote import Zygote
+from skillopt.testing.toy_task import answer
 
 ALONE = {"optimizer__use_slow_update": False, "optimizer__use_meta_skill": False, "evaluation__gate_rule": "strict"}
 """The published gate and nothing beside the mechanism that a test is about."""
@@ -21,18 +17,6 @@ DEEP = {**ALONE, "gradient__use_deep_reflect": True}
 
 Body = Mapping[str, Any]
 Change = Callable[[Body, Any], Any]
-
-
-@pytest.fixture(scope="module")
-def zygote(tmp_path_factory: pytest.TempPathFactory):
-    with Zygote(tmp_path_factory.mktemp("zygote")) as one:
-        yield one
-
-
-@pytest.fixture
-async def rig(zygote: Zygote, tmp_path: Path):
-    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
-        yield Rig(zygote, server, tmp_path, write_data(tmp_path / "data"))
 
 
 def stage_of(body: Body) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from skillopt.core.edit import Edit
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 from skillopt.optimizer.factorial.compose import compose, relations, unusable
+from tests.examples import many
 
 BASE = Skill(
     "---\nname: phones\n---\n# Phones\n\nGive the number.\n\n- Keep the country code.\n- Drop spaces.\n\n"
@@ -26,7 +27,7 @@ edit_values = st.builds(
 pools = st.lists(edit_values, max_size=7)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300))
 @given(pools, st.randoms(use_true_random=False))
 def test_any_order_of_a_subset_gives_the_same_bytes(pool: list[Edit], luck) -> None:
     edits = dict(enumerate(pool))
@@ -39,7 +40,7 @@ def test_any_order_of_a_subset_gives_the_same_bytes(pool: list[Edit], luck) -> N
     assert dict(again.absent) == dict(expected.absent)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300))
 @given(pools)
 def test_header_and_protected_regions_keep_their_bytes(pool: list[Edit]) -> None:
     composed = compose(BASE, dict(enumerate(pool)), range(len(pool))).skill
@@ -48,13 +49,13 @@ def test_header_and_protected_regions_keep_their_bytes(pool: list[Edit]) -> None
     assert [composed.text[s.start : s.end] for s in composed.regions] == regions
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200))
 @given(st.text(max_size=200), pools)
 def test_the_empty_subset_is_the_base(text: str, pool: list[Edit]) -> None:
     assert compose(Skill(text), dict(enumerate(pool)), ()).skill.text == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200))
 @given(pools)
 def test_one_edit_alone_is_what_the_editor_makes_of_it(pool: list[Edit]) -> None:
     from skillopt.core.edit import Patch

@@ -1,0 +1,26 @@
+"""How many examples a property test draws.
+
+`make test` draws a part of them, the same at every run; `make test-slow` (`SKILLOPT_TESTS=slow`) draws many, new ones
+each time. No deadline: the machine may be busy.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+SLOW = os.environ.get("SKILLOPT_TESTS") == "slow"
+_FACTOR = 10.0 if SLOW else 0.25
+
+
+def many(count: int) -> int:
+    """The number of examples of a test whose full measure is `count`; at least 20."""
+    return max(20, round(_FACTOR * count))
+
+
+def load_profile() -> None:
+    """Make this run's profile the default of every property test."""
+    settings.register_profile("quick", deadline=None, derandomize=True, max_examples=many(100))
+    settings.register_profile("slow", deadline=None, max_examples=many(100), print_blob=True)
+    settings.load_profile("slow" if SLOW else "quick")
