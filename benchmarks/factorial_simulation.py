@@ -9,21 +9,23 @@ import time
 from dataclasses import fields, replace
 
 from benchmarks.factorial_worlds import SHAPES, World, lines_of
-from skillopt.optimizer.factorial.search import Search, Settings
+from skillopt.optimizer.factorial.search import Ask, Search, Settings
 
 
 def run(world: World, settings: Settings, seed: int) -> dict[str, float]:
     """One search in one world."""
     search = Search(world.items, settings, seed)
     texts: list[str] = []
+    waiting: list[Ask] = []
     while not search.done:
         trials = search.plan()
         scores = [world.score(t.item, lines_of(texts, t.subset), t.draw) for t in trials]
         search.record(trials, scores)
-        for ask in search.asks():
-            shown = [(t.item, lines_of(texts, t.subset)) for t in ask.failures]
-            for factor in search.propose(world.propose(ask.number, shown, lines_of(texts, ask.believed))):
-                texts.append(factor.edit.content or "")
+        texts += _answered(world, search, waiting, texts)
+        waiting = search.asks()
+        if not texts:  # there is nothing to try yet, so nothing to do beside the call
+            texts += _answered(world, search, waiting, texts)
+            waiting = []
     final = search.final()
     lines = lines_of(texts, final)
     ideas = world.ideas(lines)
@@ -40,6 +42,16 @@ def run(world: World, settings: Settings, seed: int) -> dict[str, float]:
         "calls": search.asked,
         "rollouts": search.made,
     }
+
+
+def _answered(world: World, search: Search, asks: list[Ask], texts: list[str]) -> list[str]:
+    """The optimizer's answers; the texts of the factors that are new."""
+    found: list[str] = []
+    for ask in asks:
+        shown = [(t.item, lines_of(texts, t.subset)) for t in ask.failures]
+        known = lines_of(texts, ask.believed)
+        found += [f.edit.content or "" for f in search.propose(world.propose(ask.number, shown, known))]
+    return found
 
 
 def _settings(changes: list[str]) -> Settings:

@@ -12,7 +12,7 @@ from typing import Literal
 from skillopt.config import Config
 from skillopt.core.errors import ConfigError
 
-RuleName = Literal["off", "strict", "paired"]
+RuleName = Literal["off", "strict", "paired", "proof"]
 CreditMode = Literal["off", "rejected", "always"]
 
 RESAMPLED = 3
@@ -40,8 +40,20 @@ def steps_per_epoch(train_size: int, batch_size: int, accumulation: int) -> int:
 
 
 def rule_name(config: Config) -> RuleName:
-    """The acceptance rule in force: `evaluation.gate_rule`, or `off` where candidates are kept as measured."""
+    """The acceptance rule in force: `evaluation.gate_rule`, `off` where candidates are kept as measured, or
+    `proof` under the factorial search."""
+    if config.train.search == "factorial":
+        return "proof"
     return config.evaluation.gate_rule if config.evaluation.use_gate else "off"
+
+
+def factorial_calls(rollouts: int) -> int:
+    """Optimizer calls of a factorial search over so many training rollouts.
+
+    >>> factorial_calls(1200)
+    40
+    """
+    return max(3, min(40, rollouts // 25))
 
 
 def climbs_on_training_items(config: Config) -> bool:

@@ -24,6 +24,7 @@ from skillopt.engine.batches import StepPlan
 from skillopt.engine.decision import Measured
 from skillopt.engine.epoch.end import acceptance, end_epoch, look_ahead
 from skillopt.engine.epoch.meta_reflect import direction
+from skillopt.engine.factorial.trainer import FactorialTrainer
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.length import Length, plans, run_length, schedule_total
 from skillopt.engine.measure import measure
@@ -94,7 +95,8 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
         state = rule.opened(unmeasured(context, str(error)))
         return await finish(rule, context, state, length.total_steps, tally, stopped=error, test=False)
     write_state(context, state)
-    trainer = Trainer(context, rule, length, state)
+    kind = FactorialTrainer if context.config.train.search == "factorial" else Trainer
+    trainer = kind(context, rule, length, state)
     stopped: StopRun | None = None
     try:
         await trainer.run()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from skillopt.config import Config
-from skillopt.config.derived import Sizes, rejects_most, samples_of_reflection, steps_per_epoch
+from skillopt.config.derived import Sizes, factorial_calls, rejects_most, samples_of_reflection, steps_per_epoch
 from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.acceptance.rule import GateCalls
 from skillopt.optimizer.modes import REWRITE, update_mode
@@ -79,6 +79,8 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     train, evaluation = config.train, config.evaluation
     per_epoch = steps_per_epoch(sizes.train, train.batch_size, train.accumulation)
     steps = train.num_epochs * per_epoch
+    if train.search == "factorial":
+        return Workload(_factorial(config, sizes, steps), steps, per_epoch)
     groups = _groups(config, sizes)
     gate = sizes.selection * evaluation.repeats
     calls = rule_of(config).calls(sizes)
@@ -115,6 +117,22 @@ def with_judge(work: Workload, calls: int) -> Workload:
         if (part := [s.calls for s in work.stages if s.role == "target" and s.when == when])
     ]
     return replace(work, stages=(*work.stages, *judged)) if calls else work
+
+
+def _factorial(config: Config, sizes: Sizes, steps: int) -> tuple[StageCalls, ...]:
+    """Rounds with the optimizer beside them, one look, the sealed test. Fewer calls where few attempts fail."""
+    gate = sizes.selection * config.evaluation.repeats
+    rollouts = steps * config.train.batch_size * config.train.accumulation
+    stages = (
+        StageCalls("target", "baseline", "before", Range(gate, gate)),
+        StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
+        StageCalls("optimizer", "analyst", "step", Range(0, factorial_calls(rollouts))),
+        StageCalls("target", "final selection", "after", Range(*rule_of(config).calls(sizes).last)),
+        StageCalls(
+            "target", "test", "after", Range(sizes.test, 2 * sizes.test) if config.evaluation.eval_test else NONE
+        ),
+    )
+    return tuple(s for s in stages if s.calls.high > 0)
 
 
 def _widened(stage: StageCalls, factor: float) -> StageCalls:

@@ -20,6 +20,7 @@ _SUPPLEMENTED = {
     "analyst_success_rewrite_system": "analyst_success",
     "analyst_error_full_rewrite_system": "analyst_error",
     "analyst_success_full_rewrite_system": "analyst_success",
+    "analyst_factorial_system": "analyst_error",
     "rewrite_system": "rewrite_skill",
     "deep_probe_system": "deep_probe",
 }

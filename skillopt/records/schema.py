@@ -3,6 +3,7 @@
 
 from skillopt.records.codec import RECORD_VERSION
 from skillopt.records.epoch import RESULT_FILES, ComparisonRecord, EpochRecord
+from skillopt.records.factorial import EffectRecord, FactorialRecord
 from skillopt.records.gate import DensityRecord, GateRecord, TrialRecord, VetoRecord
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState, SpentRow
 from skillopt.records.step import (
@@ -33,9 +34,41 @@ from skillopt.records.summary import (
 )
 
 __all__ = [
-    "RECORD_VERSION", "RESULT_FILES", "ApplySummary", "Attrition", "BatchRecord", "Clock", "ComparisonRecord",
-    "CostSummary", "CreditRecord", "DeepRecord", "DensityRecord", "Difference", "EpochEnd", "EpochRecord",
-    "EpochStats", "GateRecord", "Ledger", "LrDecisionRecord", "NotesRecord", "PairedSummary", "PointCost", "RoleCost",
-    "RolloutRow", "RunState", "ScoreSummary", "SpentRow", "StepRecord", "Summary", "TokenCount", "TokenTotal",
-    "Tokens", "TrialRecord", "TypeScore", "VetoRecord", "token_counts",
+    "RECORD_VERSION",
+    "RESULT_FILES",
+    "ApplySummary",
+    "Attrition",
+    "BatchRecord",
+    "Clock",
+    "ComparisonRecord",
+    "CostSummary",
+    "CreditRecord",
+    "DeepRecord",
+    "DensityRecord",
+    "Difference",
+    "EffectRecord",
+    "EpochEnd",
+    "EpochRecord",
+    "EpochStats",
+    "FactorialRecord",
+    "GateRecord",
+    "Ledger",
+    "LrDecisionRecord",
+    "NotesRecord",
+    "PairedSummary",
+    "PointCost",
+    "RoleCost",
+    "RolloutRow",
+    "RunState",
+    "ScoreSummary",
+    "SpentRow",
+    "StepRecord",
+    "Summary",
+    "TokenCount",
+    "TokenTotal",
+    "Tokens",
+    "TrialRecord",
+    "TypeScore",
+    "VetoRecord",
+    "token_counts",
 ]  # fmt: skip

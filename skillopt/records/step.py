@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.records.codec import MERGE, OMIT, decode, encode_record
+from skillopt.records.factorial import FactorialRecord
 from skillopt.records.gate import GateRecord, VetoRecord
 
 
@@ -151,6 +152,8 @@ class StepRecord:
     skill_len: int = 0
     notes: NotesRecord | None = field(default=None, metadata=MERGE)
     deep_reflect: tuple[DeepRecord, ...] = field(default=(), metadata=OMIT)
+    factorial: FactorialRecord | None = field(default=None, metadata=OMIT)
+    """Of a round of the factorial search."""
     n_dropped_replies: int = 0
     n_reasks: int = 0
     cost: float | None = None

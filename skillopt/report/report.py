@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from skillopt.records.reading import Run
 from skillopt.records.schema import GateRecord, StepRecord, Summary
 from skillopt.report.epochs import epochs_section
+from skillopt.report.factorial import line_effects
 from skillopt.report.reasons import alarms, candidate_counts, nothing_measured, why_nothing
 from skillopt.report.reflection import notes_section, reflection_remarks
 from skillopt.report.sealed_test import score_of, sealed_test, table, task_types
@@ -34,6 +35,7 @@ def render_report(summary: Summary, steps: Sequence[StepRecord], initial_text: s
         sealed_test(summary),
         task_types(summary),
         _steps(steps),
+        line_effects(steps),
         _edits(steps, initial_text, best_text),
         epochs_section(summary),
         notes_section(steps),

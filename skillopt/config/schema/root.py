@@ -39,6 +39,8 @@ class TrainSection(Section):
     """Batches whose patches are pooled into one step."""
     seed: int = 42
     """Seed of every random stream of the run."""
+    search: Literal["published", "factorial"] = "published"
+    """How edits are searched: the published step, or each rollout as a test of many edits and one proof at the end."""
     circuit_breaker: Annotated[int, Field(ge=1), Key(change="any")] = 10
     """Identical failures in a row, from one endpoint, that stop the run with the provider's words."""
 

@@ -8,6 +8,7 @@ from skillopt.config import Config
 from skillopt.config.derived import RuleName, rule_name
 from skillopt.engine.acceptance.off import OffRule
 from skillopt.engine.acceptance.paired import PairedRule
+from skillopt.engine.acceptance.proof import ProofRule
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.acceptance.strict import StrictRule
 
@@ -15,6 +16,7 @@ RULES: Mapping[RuleName, Callable[[Config], AcceptanceRule]] = {
     "off": OffRule,
     "strict": StrictRule,
     "paired": PairedRule,
+    "proof": ProofRule,
 }
 
 

@@ -14,6 +14,8 @@ from skillopt.envs.base import Env, takes_readout
 def refuse_combinations(config: Config, env: Env) -> None:
     """Raises `ConfigError` for the first combination that cannot work."""
     optimizer, gradient, evaluation = config.optimizer, config.gradient, config.evaluation
+    if config.train.search == "factorial":
+        _refuse_with_factorial(config)
     compact = optimizer.analyst_profile == "compact"
     if optimizer.skill_update_mode != "patch" and compact:
         raise ConfigError(
@@ -44,6 +46,19 @@ def refuse_combinations(config: Config, env: Env) -> None:
         )
 
 
+def _refuse_with_factorial(config: Config) -> None:
+    if config.optimizer.skill_update_mode != "patch":
+        raise ConfigError(
+            f"optimizer.skill_update_mode={config.optimizer.skill_update_mode}: the factorial search tries edits",
+            hint="set optimizer.skill_update_mode: patch, or train.search: published",
+        )
+    if not config.evaluation.use_gate:
+        raise ConfigError(
+            "evaluation.use_gate: false: the factorial search has no result without its one proof",
+            hint="set evaluation.use_gate: true, or train.search: published",
+        )
+
+
 def refuse_target(config: Config, target: object) -> None:
     """Raises `ConfigError` where the target cannot be asked what it was deciding on; it says so with an attribute
     `takes_readout = False`."""
@@ -59,6 +74,16 @@ def without_effect(config: Config) -> list[str]:
     optimizer, evaluation = config.optimizer, config.evaluation
     notices: list[str] = []
     rule = rule_name(config)
+    if rule == "proof":
+        idle = {
+            "optimizer.use_slow_update": optimizer.use_slow_update,
+            "optimizer.use_meta_skill": optimizer.use_meta_skill,
+            "optimizer.use_meta_reflect": optimizer.use_meta_reflect,
+            "optimizer.use_skill_aware_reflection": optimizer.use_skill_aware_reflection,
+            "gradient.use_deep_reflect": config.gradient.use_deep_reflect,
+            "budget.patience": config.budget.patience,
+        }
+        notices += [f"{name} has no effect with train.search factorial" for name, value in idle.items() if value]
     if rule in ("strict", "off"):
         idle = {"gate_min_effect": evaluation.gate_min_effect, "gate_shorter_margin": evaluation.gate_shorter_margin}
         why = "with evaluation.gate_rule strict" if rule == "strict" else "while evaluation.use_gate is off"

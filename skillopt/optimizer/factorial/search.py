@@ -1,8 +1,9 @@
 """The search as a state machine: it says which rollouts to make and what to ask, and is told what came out.
 
 Nothing here runs anything. Whoever drives it (the trainer, a simulation) makes the rollouts of `plan`, hands the scores
-to `record` in the order of the plan, answers `asks` with `propose`, and reads `final` at the end. The same answers give
-the same decisions, whatever the width of the run: every draw comes from a stream named after its round.
+to `record` in the order of the plan, answers `asks` with `propose` (one round later, so that both run side by side) and
+reads `final` at the end. The same answers give the same decisions, whatever the width of the run: every draw comes from
+a stream named after its round.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from skillopt.core.streams import named
 from skillopt.optimizer.factorial.design import Rotation, Trial, balanced, best_subset, thompson
 from skillopt.optimizer.factorial.interactions import demanded
-from skillopt.optimizer.factorial.model import Belief, Evidence, Prior, posterior
+from skillopt.optimizer.factorial.model import Belief, Effect, Evidence, Prior, posterior
 from skillopt.optimizer.factorial.pool import Factor, Pool, Proposal, Subset
 
 
@@ -22,22 +23,34 @@ class Settings:
     """How the search goes about it. One setting for every world."""
 
     rollouts: int = 4840
+    """Training rollouts in all."""
+    paced_over: int = 0
+    """Rollouts over which optimizer calls are spread; 0 for all of them. A run that is extended keeps its pace."""
     round_size: int = 40
     group_size: int = 2
+    """Items of a round that share one subset, hence one prompt."""
     calls: int = 40
     """Optimizer calls at most."""
     shown: int = 8
+    """Failed attempts that one call sees."""
+    first_calls: int = 3
+    """Calls after the first round."""
+    last_ask: float = 0.7
+    """Share of the rollouts after which nothing is asked any more: what is proposed must still be tried."""
     balanced_rounds: int = 3
+    """Rounds in which every edit is in half of the groups, before draws from the posterior decide."""
     width: float = 1.0
     price: float = 0.0
     keep: float = 0.008
+    """Least effect, as share of the score, that is worth a line in the result."""
     retire: float = 0.02
+    """Probability of a positive effect under which an edit is given up."""
     retire_after: int = 60
     pair_z: float = 3.5
+    """Standard errors from which two edits get a term of their own; 0 for none."""
+    pair_rounds: int = 5
     prior: Prior = field(default_factory=Prior)
     support_bonus: float = 0.0
-    last_ask: float = 0.7
-    first_calls: int = 3
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,8 @@ class Search:
         self._pairs: tuple[tuple[int, int], ...] = ()
         self._tried: dict[int, int] = {}
         self._since = 0
+        self._at = (0, 0, 0)
+        self._pairs_of = 0
 
     @property
     def owners(self) -> list[set[str]]:
@@ -84,13 +99,13 @@ class Search:
         size = min(s.round_size, s.rollouts - self.made)
         groups = -(-size // s.group_size)
         luck = named(self.seed, "factorial", "design", self.round)
-        self._believe()
-        if self.belief is None or not self.pool.open:
+        belief = self._believed()
+        if belief is None or not self.pool.open:
             subsets = [frozenset[int]()] * groups
         elif self._since <= s.balanced_rounds:
             subsets = balanced(self.pool, groups, luck)
         else:
-            subsets = thompson(self.pool, self.belief, groups, luck, price=s.price, width=s.width)
+            subsets = thompson(self.pool, belief, groups, luck, price=s.price, width=s.width)
         self._since += bool(self.pool.open)
         items = self.rotation.take(size)
         trials = [
@@ -100,25 +115,30 @@ class Search:
         self.made += size
         return trials
 
-    def record(self, trials: Sequence[Trial], scores: Sequence[float | None], *, passed: float = 0.5) -> None:
-        """Outcomes in the order of the plan."""
-        for trial, score in zip(trials, scores, strict=True):
+    def record(
+        self, trials: Sequence[Trial], scores: Sequence[float | None], *, failed: Sequence[bool] | None = None
+    ) -> None:
+        """Outcomes in the order of the plan; `failed` says which of them the optimizer may be shown (a score under one
+        half where it is not given)."""
+        lost = failed if failed is not None else [s is not None and s < 0.5 for s in scores]
+        for trial, score, shown in zip(trials, scores, lost, strict=True):
             self.evidence.add(trial.item, trial.subset, score)
-            if score is not None:
-                for n in trial.subset:
-                    self._tried[n] = self._tried.get(n, 0) + 1
-                if score < passed:
-                    self.failures.append(trial)
+            if score is None:
+                continue
+            for n in trial.subset:
+                self._tried[n] = self._tried.get(n, 0) + 1
+            if shown:
+                self.failures.append(trial)
 
     def asks(self) -> list[Ask]:
         """Calls of the optimizer that are due now."""
         s = self.settings
-        progress = self.made / (s.rollouts * s.last_ask)
+        progress = self.made / ((s.paced_over or s.rollouts) * s.last_ask)
         due = min(s.calls, s.first_calls + int((s.calls - s.first_calls) * min(1.0, progress)))
         if progress > 1:
             due = self.asked
         out: list[Ask] = []
-        believed = self.final() if self.belief is not None else frozenset[int]()
+        believed = self.final()
         while self.asked < due and len(self.failures) >= min(4, s.shown):
             out.append(Ask(self.asked, self._choose(believed), believed))
             self.asked += 1
@@ -151,19 +171,36 @@ class Search:
             self.pool.add(proposal, self.round)
         return self.pool.factors[before:]
 
-    def _believe(self) -> None:
-        s = self.settings
-        if not self.pool.factors:
-            return
-        if self.round % 5 == 0 and s.pair_z > 0:
+    def effects(self) -> list[Effect | None]:
+        """What is known of each factor, by number; None for one that was not tried yet."""
+        belief = self._believed()
+        known = belief.effects() if belief is not None else []
+        return [known[f.number] if self.tried(f.number) else None for f in self.pool.factors]
+
+    def gain(self, subset: Subset) -> float:
+        """Expected gain of a subset over the initial skill, on any item."""
+        belief = self._believed()
+        return 0.0 if belief is None else belief.value(subset) - belief.value(frozenset())
+
+    def tried(self, number: int) -> int:
+        """Measured rollouts that had the factor."""
+        return self._tried.get(number, 0)
+
+    def _believed(self) -> Belief | None:
+        """The posterior of all evidence, worked out once for each state; retires what is clearly useless."""
+        s, count = self.settings, (len(self.evidence.scores), len(self.pool.factors), self.asked)
+        if not self.pool.factors or count == self._at:
+            return self.belief
+        if s.pair_z > 0 and self.round - self._pairs_of >= s.pair_rounds:
+            self._pairs_of = self.round
             main = posterior(self.evidence, self.owners, s.prior, means=self._means())
-            self._pairs = demanded(
-                self.evidence, self.owners, main, z=s.pair_z, among=[f.number for f in self.pool.open]
-            )
+            among = [f.number for f in self.pool.open]
+            self._pairs = demanded(self.evidence, self.owners, main, z=s.pair_z, among=among)
         self.belief = posterior(self.evidence, self.owners, s.prior, pairs=self._pairs, means=self._means())
+        self._at = count
         for factor, effect in zip(self.pool.factors, self.belief.effects(), strict=True):
-            tried = self._tried.get(factor.number, 0)
-            factor.retired = tried >= s.retire_after and effect.positive < s.retire
+            factor.retired = self.tried(factor.number) >= s.retire_after and effect.positive < s.retire
+        return self.belief
 
     def _means(self) -> list[float]:
         s = self.settings
@@ -171,7 +208,7 @@ class Search:
 
     def final(self) -> Subset:
         """What is kept."""
-        self._believe()
-        if self.belief is None:
+        belief = self._believed()
+        if belief is None:
             return frozenset()
-        return best_subset(self.pool, self.belief, self.belief.mean, price=self.settings.keep)
+        return best_subset(self.pool, belief, belief.mean, price=self.settings.keep)

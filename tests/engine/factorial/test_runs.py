@@ -1,0 +1,115 @@
+"""The factorial search end to end on the toy task, where every true effect is known."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.kill_resume import campaign
+from skillopt.core.edit import Edit
+from skillopt.core.skill import Skill
+from skillopt.optimizer.factorial.compose import compose
+from skillopt.testing.rig import Rig
+
+FAST = Path("/dev/shm")
+
+
+async def test_it_climbs_proves_and_leaves_its_account(rig: Rig) -> None:
+    files = await rig.done("run")
+    summary, history = rig.read("run", "summary.json"), rig.read("run", "history.json")
+    best, initial = files["best_skill.md"].decode(), files["skills/skill_v0000.md"].decode()
+    assert summary["verdict"].startswith("Better") and summary["last_look"]["action"] == "accept_new_best"
+    assert best != initial and files["draft_skill.md"] == files["best_skill.md"]
+    assert "AVOID" not in best, "a harmful line was kept"
+    # Nothing of the selection split was asked between the baseline and the one look.
+    assert all(not r.get("evaluated_n") for r in history) and len(history) == 15
+    assert {r["action"] for r in history} <= {"draft", "skip_no_patches", "reject"}
+    effects = rig.read("run", "effects.json")
+    kept = [row for row in effects if row["kept"]]
+    assert kept and all(row["interval"][0] <= row["effect"] <= row["interval"][1] for row in kept)
+    # An eighth of the items is of one kind: that is what a rule is worth, and what an AVOID costs.
+    for row in kept:
+        assert row["interval"][0] < 0.125
+    assert "RULE" in best and {int(n) for n in re.findall(r"RULE (\d)", best)} <= set(range(8))
+
+
+async def test_scores_belong_to_exactly_the_bytes_that_were_sent(rig: Rig) -> None:
+    await rig.done("run")
+    edits = {row["line"]: Edit.from_json(row["edit"]) for row in rig.read("run", "effects.json")}
+    base = Skill((rig.root / "run/skills/skill_v0000.md").read_text())
+    for step in (1, 4, 15):
+        place = f"steps/step_{step:04d}"
+        trials = rig.read("run", f"{place}/factorial.json")["trials"]
+        hashes = {(t["item"], t["draw"]): compose(base, edits, t["lines"]).skill.hash for t in trials}
+        rows = [
+            json.loads(line)
+            for path in sorted((rig.root / "run" / place).rglob("rollout/results.jsonl"))
+            for line in path.read_text().splitlines()
+        ]
+        assert {(r["id"], r.get("repeat", 0)): r["skill_hash"] for r in rows} == hashes
+
+
+async def test_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
+    await rig.done("run")
+    sealed = {
+        item["id"] for split in ("val", "test") for item in json.loads((rig.data / split / "items.json").read_text())
+    }
+    prompts = [json.dumps(b) for b in rig.server.bodies if b.get("response_format")]
+    assert prompts
+    for prompt in prompts:
+        assert not {i for i in sealed if re.search(rf"\b{i}\b", prompt)}
+
+
+async def test_the_width_changes_no_byte_and_a_replay_needs_no_network(rig: Rig) -> None:
+    first = await rig.done("wide", "env.workers=16")
+    second = await rig.done("narrow", "env.workers=1", "gradient.analyst_workers=1")
+    for name in set(first) | set(second):
+        if name not in ("config.json", "config.yaml") and not name.startswith("logs/"):
+            assert first.get(name) == second.get(name), name
+    before = rig.calls
+    ended = await rig.train("wide", "env.workers=16", "--replay")
+    assert ended.code == 0, ended.err
+    assert rig.calls == before
+
+
+async def test_kill_at_any_moment() -> None:
+    with tempfile.TemporaryDirectory(dir=FAST if FAST.is_dir() else None, ignore_cleanup_errors=True) as path:
+        outcome = await campaign(
+            trials=2, kills=3, seed=3, own_hand_share=0.5, scratch=Path(path), train__search="factorial"
+        )  # fmt: skip
+    assert outcome.different == [] and outcome.failed == [] and outcome.paid_twice == 0
+    assert outcome.kills >= 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("optimizer.skill_update_mode=rewrite_from_suggestions", "optimizer.skill_update_mode: patch"),
+        ("evaluation.use_gate=false", "evaluation.use_gate: true"),
+    ],
+)
+async def test_what_cannot_go_together_is_refused(rig: Rig, setting: str, words: str) -> None:
+    ended = await rig.train("run", setting)
+    assert ended.code != 0 and words in ended.err and rig.calls == 0
+
+
+async def test_a_budget_that_ends_early_keeps_the_look_and_the_test(rig: Rig) -> None:
+    ended = await rig.train("run", "budget.max_calls=200")
+    summary = rig.read("run", "summary.json")
+    assert ended.code == 0 and "budget" in summary["stopped"]
+    assert summary["test"]["hard"] is not None
+    assert summary["last_look"]["evaluated_n"] > 0
+
+
+async def test_the_report_shows_what_each_line_does(rig: Rig) -> None:
+    files = await rig.done("run")
+    report = files["report.md"].decode()
+    assert "## What each line does" in report
+    kept = [row for row in rig.read("run", "effects.json") if row["kept"]]
+    for row in kept:
+        effect, (low, high) = 100 * row["effect"], (100 * end for end in row["interval"])
+        assert f"{effect:+.1f} | {low:+.1f} to {high:+.1f} | {row['rollouts']}" in report
