@@ -24,12 +24,13 @@ from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage
+from skillopt.records.directory import JOURNAL
 from skillopt.store.journal import Journal
 from skillopt.testing import toy
 from skillopt.testing.toy_task import write_config, write_data
 from skillopt.testing.trees import differences, tree
 from skillopt.work.local import LocalExecutor
-from tests.work.processes import lives
+from tests.work.processes import gone, lives
 
 SCORER = """
 import os, random, sys
@@ -90,21 +91,26 @@ def project(tmp_path: Path) -> Path:
     sys.modules.pop("toy_scorer", None)
 
 
-@asynccontextmanager
-async def opened(project: Path, name: str, kind: str, function: str = "score") -> AsyncGenerator[RunContext]:
+def configured(project: Path, name: str, kind: str, function: str = "score") -> Path:
+    """A configuration file of a small run."""
     scorer = {"name": "callable", "function": f"toy_scorer:{function}", "directory": str(project)}
     more: dict[str, Any] = {
         "executor__kind": kind,
         "executor__attempts": 20,
         "train__num_epochs": 1,
         "train__batch_size": 4,
+        "evaluation__prefetch": False,  # what is begun on speculation depends on timing, and so would the journal
     }
-    given = Given()
     if name.startswith("tools"):
         model = {"target_backend": "python", "optimizer_backend": "scripted", "target_agent": "tool_loop"}
         more |= {"model__" + key: value for key, value in model.items()}
-        given = Given(backends={"target": ToolCaller()})
-    config = write_config(project / f"{name}.yaml", project / "data", env__scorer=scorer, **more)
+    return write_config(project / f"{name}.yaml", project / "data", env__scorer=scorer, **more)
+
+
+@asynccontextmanager
+async def opened(project: Path, name: str, kind: str, function: str = "score") -> AsyncGenerator[RunContext]:
+    given = Given(backends={"target": ToolCaller()}) if name.startswith("tools") else Given()
+    config = configured(project, name, kind, function)
     overrides = parse_overrides([f"env.out_root={project / name}"])
     resolved = load_config(config, overrides=overrides, environ={}, env_schemas=settings_schemas())
     async with open_run_context(resolved, out_root=project / name, emit=Events(), given=given) as context:
@@ -140,11 +146,13 @@ def result(project: Path, name: str) -> dict[str, bytes]:
 
 
 def entries(project: Path, name: str) -> list[tuple[str, str]]:
-    journal = Journal.open(project / name / "journal.sqlite3")
+    journal = Journal.open(project / name / JOURNAL)
     try:
-        return sorted((e.kind, e.key) for e in journal.entries() if e.kind in ("score", "tool"))
+        found = sorted((e.kind, e.key) for e in journal.entries() if e.kind in ("score", "tool"))
     finally:
         journal.close()
+    assert found, "nothing was stored: the comparison shows nothing"
+    return found
 
 
 @pytest.mark.parametrize("function", ["score", "later", "seeing"])
@@ -185,6 +193,31 @@ async def test_directories_are_the_same_when_workers_are_killed_many_times(
     project: Path, prefix: str, seeds: range
 ) -> None:
     await _killed(project, prefix, seeds)
+
+
+async def test_a_killed_driver_leaves_no_worker_and_its_run_goes_on_to_the_same_end(project: Path) -> None:
+    await run(project, "calm", "inline")
+    (project / "asked").unlink()
+    config = configured(project, "killed", "local")
+    command = [sys.executable, "-m", "skillopt", "train", "--config", str(config), f"env.out_root={project / 'killed'}"]
+    root = Path(__file__).parents[2]
+    driver = await asyncio.create_subprocess_exec(*command, cwd=root, stdout=-3, stderr=-3)
+
+    def in_workers() -> list[int]:
+        asked = (project / "asked").read_text().split() if (project / "asked").exists() else []
+        return [int(pid) for pid in asked if int(pid) != driver.pid]
+
+    while len(in_workers()) < 8:
+        await asyncio.sleep(0.02)
+    driver.kill()
+    await driver.wait()
+    workers = set(in_workers())
+    assert await asyncio.to_thread(gone, sorted(workers)), "a worker outlived its driver"
+    before = len(entries(project, "killed"))
+    assert 0 < before < len(entries(project, "calm"))
+    await run(project, "killed", "local")
+    assert differences(result(project, "calm"), result(project, "killed")) == []
+    assert entries(project, "calm") == entries(project, "killed")
 
 
 @pytest.mark.parametrize("kind", ["inline", "local"])
