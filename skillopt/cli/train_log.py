@@ -63,7 +63,7 @@ class TrainLog:
         if isinstance(event, Notice):
             return [f"[notice] {event.text}"]
         if isinstance(event, BudgetWarning):
-            return [f"[budget] {event.kind} {event.used} of {event.limit}"]
+            return [f"[budget] {event.kind} {event.used:g} of {event.limit:g}"]
         if isinstance(event, RunEnd) and event.summary is not None:
             return _final_table(event.summary)
         return []

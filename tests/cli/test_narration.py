@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from skillopt.cli.console import Screen
 from skillopt.cli.heartbeat import Heartbeat, Progress
 from skillopt.cli.live import Display
 from skillopt.cli.narration import Narrator
+from skillopt.cli.train_log import TrainLog
 from skillopt.records.events import (
     BudgetUpdated,
     Event,
@@ -29,7 +32,7 @@ from skillopt.records.events import (
 )
 from skillopt.records.reading import open_run
 from skillopt.records.vocabulary import Action, Stage
-from tests.records.recorded import FIRST
+from tests.records.recorded import FIRST, NOW
 
 STRICT = open_run(FIRST / "strict").steps
 RATE = RateInfo(noun="edit", lr=8, scheduler="cosine", unrounded=1.77)
@@ -168,3 +171,26 @@ def test_the_beat_is_said_in_silence_only():
     count = len(lines)
     time.sleep(0.1)
     assert len(lines) == count, "it ends with the run"
+
+
+@pytest.mark.parametrize("name", ["strict", "paired", "epochs", "stopped", "no_baseline"])
+def test_the_log_and_the_bars_of_recorded_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What real runs told, told again: places and times in the log, and no bar that stays."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    run = open_run(NOW / name)
+    log = TrainLog(tmp_path / "train.log")
+    with Display(Screen(Terminal())) as display:
+        for event in run.events():
+            log(event)
+            display(event)
+        assert display.bars == ()
+    lines = (tmp_path / "train.log").read_text().splitlines()
+    places = [line for line in lines if re.match(r"\[STEP \d+/\d+\]", line)]
+    wanted = [f"[STEP {r.step}/{len(run.steps)}] epoch={r.epoch} step_in_epoch={r.step_in_epoch}" for r in run.steps]
+    if name != "stopped":
+        assert places == wanted
+    done = [line for line in lines if line.startswith("[STEP ") and " done]" in line]
+    assert len(done) == len(run.steps)
+    assert all(re.search(r"timing: rollout_s=[\d.]+ reflect_s=", line) for line in done)
+    assert lines == (run.root / "logs/train.log").read_text().splitlines(), "as it was written while it ran"

@@ -217,7 +217,7 @@ async def open_run_context(
         )
         target, optimizer, judge = clients["target"], clients.get("optimizer", clients["target"]), clients.get("judge")
         if judge is not None and not (config.model.judge or config.model.judge_backend):
-            emit("notice", text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)")
+            emit(Notice(text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)"))
         refuse_target(config, target)
         _write_config(run_dir, config, splits)
         context = RunContext(
