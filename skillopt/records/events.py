@@ -364,12 +364,12 @@ E = TypeVar("E", bound=Event)
 class Emit(Protocol):
     """Hands one event to whoever watches. Never raises."""
 
-    def __call__(self, event: Event | str, /, **data: object) -> None: ...
+    def __call__(self, event: Event, /) -> None: ...
 
 
-def silent(event: Event | str, /, **data: object) -> None:
+def silent(event: Event, /) -> None:
     """An `Emit` for nobody."""
-    del event, data
+    del event
 
 
 def read_event(raw: JsonObject, where: str = "events.jsonl") -> Event | None:

@@ -20,7 +20,6 @@ from typing import cast
 from skillopt.core.errors import RunDirError
 from skillopt.core.json_types import as_object, parse_json
 from skillopt.core.redact import redact
-from skillopt.engine.run.event_names import event_of
 from skillopt.records.events import ON_REQUEST, Event, StageProgress, read_event, stamped
 from skillopt.store.journal import Journal
 
@@ -63,12 +62,11 @@ class Events:
             self._earlier[_told(event)] += 1
         self.add(event_log(path))
 
-    def __call__(self, event: Event | str, /, **data: object) -> None:
+    def __call__(self, event: Event, /) -> None:
         """Emit one event. Never raises."""
-        made = event_of(event, data) if isinstance(event, str) else event
-        if not self.wants(made.name):
+        if not self.wants(event.name):
             return
-        made = _concealed(made, self._secrets)
+        made = _concealed(event, self._secrets)
         self._seq += 1
         told = "" if isinstance(made, StageProgress) or not self._earlier else _told(made)
         replayed = bool(told) and self._earlier[told] > 0
