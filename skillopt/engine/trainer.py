@@ -34,6 +34,7 @@ from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
+from skillopt.engine.signal import control, refuse_constant
 from skillopt.engine.state import TrainState
 from skillopt.engine.step import run_step
 from skillopt.engine.step_record import buffer_entry, rate, step_record, write_state, write_step
@@ -87,6 +88,7 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     context.run_dir.write("skills/skill_v0000.md", context.initial.text)
     tally = Tally()
     try:
+        await control(context)
         state = rule.opened(await baseline(context, tally))
     except FatalModelError:
         raise
@@ -99,6 +101,7 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     trainer = kind(context, rule, length, state)
     stopped: StopRun | None = None
     try:
+        refuse_constant(context, state.initial)
         await trainer.run()
     except StopRun as error:
         stopped = error

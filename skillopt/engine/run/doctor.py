@@ -5,21 +5,25 @@ A check never raises: what it finds is its result, so that one broken part does 
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
 from skillopt.core.errors import SkillOptError
+from skillopt.core.item import Item
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
 from skillopt.engine.run.opening import load_env, load_initial
+from skillopt.envs.base import Env
+from skillopt.envs.control import positive_control
 from skillopt.envs.judged import needs_judge
 from skillopt.envs.registry import create_env
 from skillopt.model.local.catalogue import load_catalogue
@@ -59,9 +63,10 @@ def check_machine() -> Iterator[Check]:
 def check_data(config: Config) -> Iterator[Check]:
     """Items, initial skill and disk space."""
     try:
-        _, splits = load_env(config)
+        env, splits = load_env(config)
         sizes = f"{len(splits.train)} train, {len(splits.selection)} selection, {len(splits.test)} test"
         yield Check("data", "ok", sizes)
+        yield from _check_scorer(env, splits.train)
     except SkillOptError as error:
         yield _failed("data", error)
     try:
@@ -70,6 +75,21 @@ def check_data(config: Config) -> Iterator[Check]:
     except SkillOptError as error:
         yield _failed("initial skill", error)
     yield _space("disk", Path(config.env.out_root or "outputs"), _FREE_BYTES)
+
+
+def _check_scorer(env: Env, items: Sequence[Item]) -> Iterator[Check]:
+    """Whether the scorer calls the gold answers right, tells them from nonsense, and says the same when asked twice."""
+    try:
+        found = asyncio.run(positive_control(env, items, twice=True))
+    except SkillOptError as error:
+        yield _failed("scorer", error)
+        return
+    if found is None or not found.asked:
+        return
+    told = "; ".join([*found.warnings, *([found.no_signal] if found.no_signal else [])])
+    state: State = "failed" if found.no_signal else "warning" if told else "ok"
+    said = told or f"calls the gold answer right on {found.right} of {found.asked} items"
+    yield Check("scorer", state, said, "look at env.scorer, env.answer_format and env.answer_field")
 
 
 def _space(name: str, place: Path, needed: int) -> Check:

@@ -73,6 +73,10 @@ class MyEnv:
     def golds(self, item: Item) -> tuple[str, ...]:
         return (rollout.gold(item),)
 
+    def gold_reply(self, item: Item) -> str | None:
+        """A right reply, for the check of the scorer before anything is spent."""
+        return f"<answer>{rollout.gold(item)}</answer>"
+
     def prompt(self, name: str) -> str | None:
         """`prompts/<name>.md` beside this file, when there is one."""
         return supplement(__file__, name)

@@ -28,6 +28,7 @@ from skillopt.envs.scorers import Gold, extract_answer
 from skillopt.envs.scorers.base import ScoresAttempts
 from skillopt.envs.scorers.function import Function
 from skillopt.envs.scorers.judging import JudgingScorer
+from skillopt.envs.scorers.text import Regex
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
 
@@ -130,6 +131,15 @@ class JsonlEnv:
 
     def golds(self, item: Item) -> tuple[str, ...]:
         return self._gold(item).texts
+
+    def gold_reply(self, item: Item) -> str | None:
+        texts, form = self._gold(item).texts, self._settings.answer_format
+        scorer = self._scorer
+        sees_more = isinstance(scorer, ScoresAttempts) and scorer.rests_on(Attempt()) not in ("", None)
+        if not texts or not texts[0].strip() or sees_more or isinstance(scorer, Regex):
+            return None
+        wrapped = {"answer_tag": f"<answer>{texts[0]}</answer>", "boxed": f"\\boxed{{{texts[0]}}}"}
+        return wrapped.get(form, texts[0])
 
     def hidden_reference(self, item: Item) -> str | None:
         value = item.data.get(self._settings.reference_field) if self._settings.reference_field else None

@@ -83,6 +83,9 @@ class SearchQAEnv:
     def golds(self, item: Item) -> tuple[str, ...]:
         return rollout.golds(item)
 
+    def gold_reply(self, item: Item) -> str | None:
+        return f"<answer>{rollout.golds(item)[0]}</answer>"
+
     def prompt(self, name: str) -> str | None:
         return supplement(__file__, name)
 
