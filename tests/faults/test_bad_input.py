@@ -70,8 +70,8 @@ async def test_scores_that_are_no_scores(rig: Rig, value: str) -> None:
     module.write_text(f"def score(*args, **kwargs):\n    return {value}\n")
     rig.config(env__scorer={"name": "callable", "function": "own_scorer:score", "directory": str(rig.root)})
     ended = await rig.train("run")
-    if value == "True":  # a yes is a full score
-        assert ended.code == 0
+    if value == "True":  # a yes is a full score, but one that is given to everything says nothing
+        assert ended.code == 1 and "no signal" in ended.out.strip().splitlines()[-1]
         return
     assert ended.code == 2, (ended.code, ended.err, ended.out[-300:])
     assert len(ended.err.strip().splitlines()) == 1
