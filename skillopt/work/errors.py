@@ -12,9 +12,19 @@ class WorkerLost(SkillOptError):
 class WorkFailed(SkillOptError):
     """The work ran and raised, or passed its deadline (`kind` "deadline"). `kind` is the exception's class name.
 
-    `detail` holds the last lines of its traceback, for our own faults and for people who debug a scorer.
+    `detail` holds the last lines of its traceback, for our own faults and for people who debug a scorer; a printed
+    traceback of this error shows them as its cause.
     """
 
     def __init__(self, message: str, *, kind: str, detail: str = "", hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind, self.detail = kind, detail
+        if detail:
+            self.__cause__ = FromWorker(detail)
+
+
+class FromWorker(Exception):
+    """The traceback of an exception that was raised in another process, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
