@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillopt.api.watching import add_all
 from skillopt.config import Resolved
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
@@ -45,8 +46,7 @@ class Evaluating:
     ) -> dict[str, Evaluated]:
         """Measure every skill in a claimed directory, by name."""
         events = Events()
-        for observer in observers:
-            events.add(observer)
+        add_all(events, observers)
         async with open_run_context(
             self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
         ) as context:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillopt.api.watching import add_all
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Events, Observer
@@ -49,8 +50,7 @@ class Training:
     ) -> Ended:
         """Train in a claimed directory. Raises one-line errors; a stop in order is in the result."""
         events = Events()
-        for observer in observers:
-            events.add(observer)
+        add_all(events, observers)
         async with open_run_context(
             self.resolved,
             out_root=directory,

@@ -1,6 +1,7 @@
 """Observers: functions of one event, or objects with a method for each event they care for.
 
 `on_gate_verdict(event)` is called for `gate.verdict`, `on_event(event)` for every event that has no method of its own.
+`rollout.end` and `call.end` are many: they are only told to an object with a method of that name.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from skillopt.core.errors import ConfigError
+from skillopt.records.events import ON_REQUEST, Event
 
 if TYPE_CHECKING:
-    from skillopt.records.events import Event
+    from skillopt.engine.run.events import Events
 
 Observer: TypeAlias = Union["Callable[[Event], object]", object]
 """A callable, or an object with methods `on_<event name with _>`."""
@@ -34,9 +36,34 @@ def _observer(one: Observer) -> Callable[[Event], None]:
             hint="give a function of one event, or an object with methods such as on_gate_verdict(self, event)",
         )
 
-    def tell(event: Event) -> None:
-        method = getattr(one, f"on_{event.name.replace('.', '_')}", None) or getattr(one, "on_event", None)
+    return ByMethod(one)
+
+
+class ByMethod:
+    """An observer object as a function: each event goes to the method of its name."""
+
+    def __init__(self, watching: object) -> None:
+        self._watching = watching
+
+    def __repr__(self) -> str:
+        return repr(self._watching)
+
+    @property
+    def on_request(self) -> tuple[str, ...]:
+        """Events that are only made for who asks: those that the object has a method of their own for."""
+        return tuple(sorted(name for name in ON_REQUEST if callable(getattr(self._watching, _method(name), None))))
+
+    def __call__(self, event: Event) -> None:
+        method = getattr(self._watching, _method(event.name), None) or getattr(self._watching, "on_event", None)
         if method is not None:
             method(event)
 
-    return tell
+
+def _method(name: str) -> str:
+    return f"on_{name.replace('.', '_')}"
+
+
+def add_all(events: Events, observers: Sequence[Callable[[Event], None]]) -> None:
+    """Let everybody watch, with what they ask for."""
+    for observer in observers:
+        events.add(observer, on_request=observer.on_request if isinstance(observer, ByMethod) else ())

@@ -13,9 +13,9 @@ import skillopt
 
 PROGRAM = """
 import sys, time
-started = time.perf_counter()
+started = time.process_time()
 import skillopt
-took = time.perf_counter() - started
+took = time.process_time() - started
 names = [getattr(skillopt, name) for name in skillopt.__all__]
 third = sorted({m.partition(".")[0] for m in sys.modules} & {
     "pydantic", "yaml", "httpx", "openai", "jinja2", "rich", "typer", "platformdirs", "tenacity", "IPython"})

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 import skillopt
+from skillopt.api.watching import add_all, observers_of
 from skillopt.core.errors import ConfigError, DataError, StopRun
+from skillopt.engine.run.events import Events
 from skillopt.model.types import ChatRequest
 from skillopt.testing import toy
 from skillopt.testing.scripted import ScriptedBackend
@@ -188,3 +190,13 @@ def test_observers_are_functions_or_objects_and_only_read(tmp_path: Path) -> Non
     assert len(result.observer_faults) == 1 and "ValueError: no" in result.observer_faults[0]
     with pytest.raises(ConfigError, match="on_event: int can neither be called"):
         run(tmp_path / "run", on_event=42)
+
+
+def test_events_on_request_are_asked_for_by_having_a_method_for_them() -> None:
+    class Curious:
+        def on_rollout_end(self, event: skillopt.Event) -> None: ...
+
+    (observer,) = observers_of(Curious())
+    events = Events()
+    add_all(events, [observer])
+    assert events.wants("rollout.end") and not events.wants("call.end") and events.wants("notice")
