@@ -18,7 +18,8 @@ def executed(path: Path, directory: Path) -> nbformat.NotebookNode:
     """A notebook after a run in `directory`, without its clock. Raises what its cells raise."""
     made = nbformat.read(path, as_version=4)
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
-    client = NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(directory)}})
+    place = {"metadata": {"path": str(directory)}}
+    client = NotebookClient(made, timeout=300, kernel_name="python3", resources=place, coalesce_streams=True)
     client.execute(env=environment)
     for cell in made.cells:
         cell.metadata.pop("execution", None)
