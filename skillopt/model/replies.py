@@ -21,9 +21,11 @@ T = TypeVar("T")
 _THINKING = r"think|thinking|thought|reasoning"
 _MARK = re.compile(rf"<(?P<open>{_THINKING})>|</(?P<close>{_THINKING})>|[\[{{]", re.IGNORECASE)
 _LOOKS_LIKE_JSON = re.compile(r"""\{\s*(["'}/]|\w+\s*:)|\[\s*(\{|//|/\*)""")
-_ONLY_A_LIST = re.compile(rf"(?:.*</(?:{_THINKING})>)?\s*(?:```\w*)?\s*(\[.*\])\s*(?:```)?\s*", re.DOTALL)
-_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_CLOSED = re.compile(rf"</(?:{_THINKING})>")
+_FENCE = re.compile(r"```\w*")
+_STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _SHOWN = 4_000
 """Characters of a bad reply that are sent back with the error."""
 
@@ -51,9 +53,9 @@ def parse_reply(text: str) -> Any:
         found = _scan(text)
     except RecursionError:
         raise ReplyError("the JSON is nested too deeply") from None
-    bare_list = None if found else _ONLY_A_LIST.fullmatch(text)
+    bare_list = "" if found else _bare_list(text)
     if bare_list:
-        return _whole_list(bare_list.group(1))
+        return _whole_list(bare_list)
     if not found:
         raise ReplyError("the reply holds no JSON object")
     if len(found) > 1:
@@ -61,9 +63,21 @@ def parse_reply(text: str) -> Any:
     return found[0]
 
 
+def _bare_list(text: str) -> str:
+    """The list that a reply is as a whole, behind its reasoning and inside its fence; blank when it is none."""
+    start = max((closed.end() for closed in _CLOSED.finditer(text)), default=0)
+    rest = text[start:].strip()
+    fence = _FENCE.match(rest)
+    rest = rest[fence.end() :].lstrip() if fence else rest
+    rest = rest.removesuffix("```").rstrip()
+    return rest if rest.startswith("[") and rest.endswith("]") else ""
+
+
 def _whole_list(text: str) -> Any:
     try:
         return _DECODER.decode(_scrub(text))
+    except RecursionError:
+        raise ReplyError("the JSON is nested too deeply") from None
     except ValueError as error:
         raise ReplyError(_explain(error)) from None
 
@@ -71,7 +85,7 @@ def _whole_list(text: str) -> Any:
 def _scan(text: str) -> list[Any]:
     """Every JSON value outside reasoning blocks, left to right."""
     found: list[Any] = []
-    at = 0
+    at, scrubbed = 0, False
     while mark := _MARK.search(text, at):
         if mark["open"]:
             closing = re.compile(rf"</{mark['open']}>", re.IGNORECASE).search(text, mark.end())
@@ -82,10 +96,11 @@ def _scan(text: str) -> list[Any]:
             # Some chat templates write the opening tag into the prompt: what came before is reasoning.
             found.clear()
             at = mark.end()
-        elif mark.group() == "[" and not _LOOKS_LIKE_JSON.match(text, mark.start()):
+        elif not _LOOKS_LIKE_JSON.match(text, mark.start()):
             at = mark.end()
         else:
-            value, text, at = _decode(text, mark.start())
+            value, rest, at = _decode(text, mark.start(), scrubbed=scrubbed)
+            scrubbed, text = scrubbed or rest is not text, rest
             if isinstance(value, dict) or _is_object_list(value):
                 found.append(value)
     return found
@@ -95,15 +110,13 @@ def _is_object_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in cast("list[Any]", value))
 
 
-def _decode(text: str, start: int) -> tuple[Any, str, int]:
-    """(value, text to scan on, place in it). A brace of prose gives the value None and moves on by one character."""
+def _decode(text: str, start: int, *, scrubbed: bool) -> tuple[Any, str, int]:
+    """(value, text to scan on, place in it). A text is scrubbed once, so that every reply takes linear time."""
     try:
         value, end = _DECODER.raw_decode(text, start)
         return value, text, end
     except ValueError as strict_error:
-        if not _LOOKS_LIKE_JSON.match(text, start):
-            return None, text, start + 1
-        rest = _scrub(text[start:])
+        rest = text[start:] if scrubbed else _scrub(text[start:])
         try:
             value, end = _DECODER.raw_decode(rest)
             return value, rest, end
@@ -117,7 +130,23 @@ def _scrub(text: str) -> str:
     def keep_strings(match: re.Match[str]) -> str:
         return match.group() if match.group().startswith('"') else ""
 
-    return _TRAILING_COMMA.sub(keep_strings, _COMMENT.sub(keep_strings, text))
+    return _TRAILING_COMMA.sub(keep_strings, _without_comments(text))
+
+
+def _without_comments(text: str) -> str:
+    """A comment that is never closed is none."""
+    kept: list[str] = []
+    at = copied = 0
+    last_close = text.rfind("*/")
+    while found := _COMMENT.search(text, at):
+        at = found.end()
+        if found.group() == "/*" and last_close >= at:
+            at = text.find("*/", at) + 2
+        elif not found.group().startswith("//"):
+            continue
+        kept.append(text[copied : found.start()])
+        copied = at
+    return "".join((*kept, text[copied:]))
 
 
 def _explain(error: ValueError) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
 AnswerFormat = Literal["answer_tag", "last_line", "whole", "boxed", "json"]
@@ -18,7 +18,7 @@ ANSWER_FORMATS: tuple[str, ...] = get_args(AnswerFormat)
 
 _OPEN = re.compile(r"<answer>", re.IGNORECASE)
 _CLOSE = re.compile(r"</answer>", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*```[ \t]*[\w-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_INFO = re.compile(r"[\w-]*")
 _BRACE = re.compile(r"[{}]")
 _BRACKET = re.compile(r"[{\[]")
 # A reply that repeats an open bracket for ever must not hold up everybody else.
@@ -65,9 +65,24 @@ def boxed(text: str) -> str | None:
     return None if best is None else text[best[0] + 1 : best[1]].strip()
 
 
+def _fenced(text: str) -> Iterator[str]:
+    """What stands between a line that opens a fence and the next one that closes it."""
+    inside: list[str] | None = None
+    for line in text.split("\n"):
+        bare = line.strip(" \t")
+        if inside is None:
+            if bare.startswith("```") and _INFO.fullmatch(bare[3:].strip(" \t")):
+                inside = []
+        elif bare == "```":
+            yield "\n".join(inside)
+            inside = None
+        else:
+            inside.append(line)
+
+
 def json_text(text: str) -> str | None:
     """The one JSON object or array of a reply; None when there is none or several."""
-    fences = _FENCE.findall(text)
+    fences = list(_fenced(text))
     if fences:
         return fences[0].strip() if len(fences) == 1 else None
     decoder = json.JSONDecoder()
