@@ -16,6 +16,7 @@ from skillopt.core.hashing import digest
 from skillopt.core.item import safe_name
 from skillopt.core.skill import Skill
 from skillopt.engine.evaluate import Evaluated, evaluate, split_names
+from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context, read_skill
@@ -47,16 +48,22 @@ class Evaluating:
         """Measure every skill in a claimed directory, by name."""
         events = Events()
         add_all(events, observers)
-        async with open_run_context(
-            self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
-        ) as context:
-            context.journal.set_meta(EVALUATION, self.identity)
-            if len(self.skills) == 1:
-                return {name: await evaluate(context, skill, self.splits) for name, skill in self.skills.items()}
-            return {
-                name: await evaluate(replace(context, run_dir=RunDir(directory / safe_name(name))), skill, self.splits)
-                for name, skill in self.skills.items()
-            }
+        try:
+            async with open_run_context(
+                self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
+            ) as context:
+                context.journal.set_meta(EVALUATION, self.identity)
+                return {name: await evaluate(self._own(context, directory, name), skill, self.splits)
+                        for name, skill in self.skills.items()}  # fmt: skip
+        except BaseException:
+            self.place.discard_unpaid(directory)
+            raise
+
+    def _own(self, context: RunContext, directory: Path, name: str) -> RunContext:
+        """The context with a directory for one of several skills."""
+        if len(self.skills) == 1:
+            return context
+        return replace(context, run_dir=RunDir(directory / safe_name(name)))
 
 
 def prepare(

@@ -51,16 +51,20 @@ class Training:
         """Train in a claimed directory. Raises one-line errors; a stop in order is in the result."""
         events = Events()
         add_all(events, observers)
-        async with open_run_context(
-            self.resolved,
-            out_root=directory,
-            emit=events,
-            need="train",
-            replay=replay,
-            allow_config_change=allow_change,
-            given=self.given,
-        ) as context:
-            return Ended(await train(context), tuple(events.faults))
+        try:
+            async with open_run_context(
+                self.resolved,
+                out_root=directory,
+                emit=events,
+                need="train",
+                replay=replay,
+                allow_config_change=allow_change,
+                given=self.given,
+            ) as context:
+                return Ended(await train(context), tuple(events.faults))
+        except BaseException:
+            self.place.discard_unpaid(directory)
+            raise
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ import importlib
 import sys
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest, text_digest
 from skillopt.work.functions import searched_first
@@ -70,25 +68,3 @@ def sources_digest(module_file: str) -> str:
     folder = Path(module_file).parent
     files = sorted((*folder.glob("*.py"), *folder.glob("prompts/*.md")))
     return digest([[f.relative_to(folder).as_posix(), text_digest(f.read_text(encoding="utf-8"))] for f in files])[:16]
-
-
-class Schemas(dict[str, type[BaseModel]]):
-    """Name → settings model of every registered environment, and of any place, imported when it is asked for."""
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and is_place(name))
-
-    def __missing__(self, name: str) -> type[BaseModel]:
-        if not is_place(name):
-            raise KeyError(name)
-        from skillopt.envs.registry import env_class
-
-        self[name] = env_class(name).Settings
-        return self[name]
-
-    def get(self, name: str, default: object = None) -> type[BaseModel] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The model of a name; None where there is none."""
-        try:
-            return self[name]
-        except KeyError:
-            return None

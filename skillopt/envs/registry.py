@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillopt.core.errors import ConfigError
 from skillopt.envs.base import Env, EnvConfig
-from skillopt.envs.own import Schemas, is_place, load_class
+from skillopt.envs.own import is_place, load_class
 
 GROUP = "skillopt.envs"
 BUILT_IN = {
@@ -33,6 +33,26 @@ class EnvClass(Protocol):
     Settings: type[BaseModel]
 
     def __call__(self, config: EnvConfig, settings: Any, /) -> Env: ...
+
+
+class Schemas(dict[str, type[BaseModel]]):
+    """Name → settings model of every registered environment, and of any place, imported when it is asked for."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and is_place(name))
+
+    def __missing__(self, name: str) -> type[BaseModel]:
+        if not is_place(name):
+            raise KeyError(name)
+        self[name] = env_class(name).Settings
+        return self[name]
+
+    def get(self, name: str, default: object = None) -> type[BaseModel] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The model of a name; None where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return None
 
 
 def env_names() -> list[str]:

@@ -8,6 +8,7 @@ within the same attempts: cut short of the cap, empty, or cap reached before any
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -72,6 +73,14 @@ class Capped(Protocol):
     def completion_limit(self) -> int | None: ...
 
 
+@runtime_checkable
+class NeedsImport(Protocol):
+    """A backend whose SDK takes seconds to import. `load_sdk` does it; blocking, idempotent, silent where it is absent
+    (the call says so)."""
+
+    def load_sdk(self) -> None: ...
+
+
 class _Doubtful(TransientModelError):
     """A healthy reply that is worth another attempt, and stands if there is none."""
 
@@ -110,6 +119,7 @@ class Client:
         self._pool, self._notify, self._on_call = pool, notify, on_call
         self._secrets = tuple(secrets)
         self.reasoning_effort = reasoning_effort
+        self._loaded = False
         self._identity = dict(backend.identity())
         self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
         self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
@@ -119,6 +129,13 @@ class Client:
     def model(self) -> str:
         """The model that is asked for."""
         return self.backend.model
+
+    async def _ask(self, request: ChatRequest, key: str) -> Recorded:
+        """Make a call. Its deadline begins when the SDK is there: the deadline is for answers."""
+        if not self._loaded and isinstance(self.backend, NeedsImport):
+            await asyncio.to_thread(self.backend.load_sdk)
+        self._loaded = True
+        return await _Call(self, request, key).run()
 
     def key(self, request: ChatRequest) -> str:
         """The journal key of a request."""
@@ -130,7 +147,7 @@ class Client:
             request = replace(request, reasoning_effort=self.reasoning_effort)
         key = self.key(request)
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
-        entry = await self.journal.once(key, _Call(self, request, key).run, label=label)
+        entry = await self.journal.once(key, lambda: self._ask(request, key), label=label)
         if self._on_call is not None and isinstance(entry, Entry):
             self._on_call(call_end(entry))
         return reply_from_json(entry.value)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillopt.engine.run.output_directory import OutputDirectory
+from skillopt.store.journal import Journal, Recorded
 
 EVAL = ("eval", "--config", "config.yaml", "--skill", "skill.md", "--split", "test")
 TRAIN = ("train", "--config", "config.yaml", "train.num_epochs=1")
@@ -71,3 +72,36 @@ def test_the_cost_of_an_evaluation_is_its_own(run, project):
     assert cost(val).startswith("Cost: 20 calls, ") and cost(test).startswith("Cost: 40 calls, ")
     summary = json.loads(Path(project / "ev/eval_summary.json").read_text())
     assert summary["tokens"]["eval"]["calls"] == 40
+
+
+def test_the_same_command_again_names_the_finished_run_before_it_pays(run, project):
+    assert run(*TRAIN, cwd=project).returncode == 0
+    (first,) = (project / "outputs").iterdir()
+    plan = run("plan", *TRAIN[1:], cwd=project)
+    again = run(*TRAIN, cwd=project)
+    said = f"note: a run of this configuration stands at outputs/{first.name}; this one pays again"
+    assert said in plan.stdout and said in again.stdout
+    assert again.stdout.index(said) < again.stdout.index("[Step 1/")
+    other = run(*TRAIN, "train.seed=77", cwd=project)
+    assert other.returncode == 0 and "stands at" not in other.stdout
+
+
+def test_a_run_that_fails_at_its_first_question_leaves_no_directory(run, project):
+    dead = ("--backend", "openai_compatible", "model.openai_compatible_base_url=http://127.0.0.1:9/v1")
+    failed = run(*TRAIN, *dead, "--yes", cwd=project)
+    assert failed.returncode == 1 and "does not answer" in failed.stderr
+    assert not list((project / "outputs").iterdir())
+
+
+def test_what_was_paid_for_is_kept_when_a_run_fails(tmp_path):
+    place = OutputDirectory(tmp_path / "run", fresh=True)
+    made = place.claim()
+    journal = Journal.open(made / "journal.sqlite")
+    journal.put_now("k", Recorded(value="answer", kind="chat"))
+    journal.close()
+    place.discard_unpaid(made)
+    assert made.is_dir()
+    given = tmp_path / "given"
+    given.mkdir()
+    OutputDirectory(given).discard_unpaid(given)
+    assert given.is_dir()

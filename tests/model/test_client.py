@@ -303,3 +303,22 @@ async def test_twenty_four_at_once(rig):
         await asyncio.gather(*(r.chat(f"warm {i}") for i in range(24)))
         await asyncio.gather(*(r.chat(f"q{i}") for i in range(48)))
         assert server.stats.peak == 24
+
+
+class SlowToImport(ScriptedBackend):
+    """A backend whose SDK takes longer to import than a call may take."""
+
+    loads = 0
+
+    def load_sdk(self):
+        self.loads += 1
+        time.sleep(0.4)
+
+
+async def test_importing_the_sdk_is_not_part_of_a_calls_deadline(rig):
+    backend = SlowToImport(sequence("in time"))
+    r = rig(backend)
+    reply = await r.client.chat(ask(deadline_s=0.3))
+    assert reply.text == "in time"
+    await r.client.chat(ask("another", deadline_s=0.3))
+    assert backend.loads == 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,6 +42,11 @@ class OutputDirectory:
     directory: Path
     fresh: bool = False
     remark: str = ""
+
+    def discard_unpaid(self, made: Path) -> None:
+        """Take a new directory away again when a run failed before any answer was paid for."""
+        if self.fresh and made.is_dir() and not paid(made):
+            shutil.rmtree(made, ignore_errors=True)
 
     def claim(self) -> Path:
         """The directory to write. A new one is made now; who starts in the same second gets the name with `_2`."""
@@ -80,7 +86,7 @@ def train_place(work: Work, *, replay: bool = False) -> OutputDirectory:
         return True
 
     stem = f"skillopt_{_plain(config.env.name)}_{_plain(config.model.optimizer)}_"
-    return _continued(stem, "summary.json", same, "run") or _new(stem)
+    return _continued(stem, "summary.json", same, "run") or _new(stem, same, "run of this configuration")
 
 
 def eval_place(config: Config, identity: str, skill: Skill) -> OutputDirectory:
@@ -98,7 +104,7 @@ def eval_place(config: Config, identity: str, skill: Skill) -> OutputDirectory:
         return journal.get_meta(EVALUATION) == identity
 
     stem = f"eval_{_plain(config.env.name)}_{_plain(config.model.target)}_"
-    return _continued(stem, "eval_summary.json", same, "evaluation") or _new(stem)
+    return _continued(stem, "eval_summary.json", same, "evaluation") or _new(stem, same, "evaluation like this one")
 
 
 def selftest_place(config: Config) -> Path:
@@ -140,8 +146,29 @@ def check_overwritten(directory: Path, skill: Skill) -> None:
         )
 
 
-def _new(stem: str) -> OutputDirectory:
-    return OutputDirectory(OUTPUTS / f"{stem}{datetime.now().astimezone().strftime('%Y%m%d_%H%M%S')}", fresh=True)
+def paid(directory: Path) -> bool:
+    """Whether a directory's journal holds an answer. One that cannot be read counts as paid for."""
+    if not (directory / JOURNAL).is_file():
+        return False
+    try:
+        journal = Journal.open(directory / JOURNAL, replay=True)
+        try:
+            return bool(journal.count())
+        finally:
+            journal.close()
+    except JournalError:
+        return True
+
+
+def _new(stem: str, same: Callable[[Journal], bool] | None = None, what: str = "") -> OutputDirectory:
+    """A directory with the time in its name. A finished one that is the `same` is named: its answers cost nothing."""
+    name = f"{stem}{datetime.now().astimezone().strftime('%Y%m%d_%H%M%S')}"
+    remark = ""
+    for directory in sorted(OUTPUTS.glob(f"{stem}*"), reverse=True):
+        if same is not None and (directory / JOURNAL).is_file() and _matches(directory, same):
+            remark = f"a {what} stands at {directory}; this one pays again (env.out_root={directory} shows that one)"
+            break
+    return OutputDirectory(OUTPUTS / name, fresh=True, remark=remark)
 
 
 def _continued(stem: str, product: str, same: Callable[[Journal], bool], what: str) -> OutputDirectory | None:

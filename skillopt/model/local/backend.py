@@ -26,6 +26,7 @@ from skillopt.model.local.partial_download import Report
 from skillopt.model.local.prefix import SCHEME, PrefixStates
 from skillopt.model.local.server import EngineLease, EnginePool
 from skillopt.model.local.settings import EngineSettings
+from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
@@ -113,6 +114,10 @@ class LocalBackend:
         Raises `FatalModelError`; a fetch that is cut short continues next time.
         """
         await self._ready()
+
+    def load_sdk(self) -> None:
+        """Import what the first call needs."""
+        sdk.load("openai.resources.chat.completions")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Answer once. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow`."""

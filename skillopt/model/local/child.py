@@ -69,6 +69,7 @@ def _serve(settings: dict[str, Any], key: str, folder: str) -> Any:
     params.verbosity = _ERRORS_ONLY
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads = settings["threads"]
+        cpu.poll = 0  # builds without OpenMP: sleep between graphs; with it, see `server._WAITING`
     params.n_parallel = settings["n_parallel"]
     params.n_ctx = settings["n_ctx"] * settings["n_parallel"]
     params.n_gpu_layers = settings["gpu_layers"]

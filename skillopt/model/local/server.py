@@ -37,6 +37,10 @@ _STOP_SECONDS = 3.0
 _WATCH_SECONDS = 0.3
 _TAIL_LINES = 12
 _RESTARTS = 3
+_WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
+"""How the engine's threads wait for each other: a moment by spinning, then asleep. By themselves they spin for
+milliseconds; where other work holds a core, each then burns its share while it waits for the one that has none. The
+user's own variables win. Answers do not depend on it."""
 
 
 @dataclass
@@ -83,6 +87,7 @@ class Engine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env={**_WAITING, **os.environ},
         )
         for target, arguments in ((_read_line, (process, line)), (_drain, (process, self._tail))):
             threading.Thread(target=target, args=arguments, daemon=True).start()

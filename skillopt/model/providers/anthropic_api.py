@@ -150,6 +150,10 @@ class AnthropicBackend:
         )
         return read_message(sdk.without_key(text, s.api_key), where)
 
+    def load_sdk(self) -> None:
+        """Import what the first call needs."""
+        sdk.load("anthropic")
+
     def _connect(self) -> AsyncAnthropic:
         """The SDK's client, made at the first call because it belongs to the running loop."""
         if self._client is None:

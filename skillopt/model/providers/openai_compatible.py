@@ -187,6 +187,10 @@ class CompatibleBackend:
         """What must not be shown."""
         return (self.settings.api_key,) if self.settings.api_key else ()
 
+    def load_sdk(self) -> None:
+        """Import what the first call needs."""
+        sdk.load("openai.resources.chat.completions")
+
     def _connect(self) -> AsyncOpenAI:
         """The SDK's client, made at the first call because it belongs to the running loop."""
         if self._client is None:

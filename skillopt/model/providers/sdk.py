@@ -7,6 +7,7 @@ header would go along; a proxy of the environment does not come between this pro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,12 @@ async def post(
         words = shorten(str(cause), LONGEST_WORDS, secrets) if cause is not None else ""
         said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
         raise TransientModelError(redact(said, secrets)) from None
+
+
+def load(module: str) -> None:
+    """Import an SDK now, seconds on a cold disk. Where it is not installed the first call says so, with the extra."""
+    with contextlib.suppress(ImportError):
+        import_module(module)
 
 
 def without_key(text: str, key: str) -> str:

@@ -175,6 +175,19 @@ async def test_a_missing_extra_is_one_line(stage: Stage, monkeypatch: pytest.Mon
         await Engine(stage.model).start()
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads a process's variables")
+@pytest.mark.parametrize(("own", "told"), [("", "1000"), ("7", "7")])
+async def test_threads_wait_asleep_unless_the_user_says_otherwise(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, own: str, told: str
+) -> None:
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    if own:
+        monkeypatch.setenv("GOMP_SPINCOUNT", own)
+    async with running(stage.model) as engine:
+        variables = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
+        assert f"GOMP_SPINCOUNT={told}".encode() in variables
+
+
 def test_cores_respect_the_affinity() -> None:
     assert 1 <= usable_cores() <= (os.cpu_count() or 1)
 
