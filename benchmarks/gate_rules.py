@@ -1,8 +1,8 @@
 """Acceptance rules as whole runs in the gates' world: what each accepts, what it asks, where it ends.
 
-`strict` is the published rule, `paired` is ours and runs the product's own gate classes; the others are rules that
-peers publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the target
-that the rule asks for; the training rollouts of a step, which all rules need alike, are counted apart.
+`strict` is the published rule, `proof` and `paired` are ours and run the product's own gate classes; the others are
+rules that peers publish. Every run takes the same number of steps with one proposed edit each. Calls are answers of the
+target that the rule asks for; the training rollouts of a step, which all rules need alike, are counted apart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.gate_world import State, World
-from skillopt.config.derived import LEAST_TRIAL, TRIAL_SHARE
+from skillopt.config.derived import LEAST_TRIAL, PROOF_TRIAL_SHARE, TRIAL_SHARE
 from skillopt.gate.alpha import AlphaLedger
+from skillopt.gate.futility import Luck, TrialGate
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
 from skillopt.gate.pvalue import sign_p
@@ -184,9 +185,100 @@ class PairedRun:
         return gate.verdict()
 
 
+class ProofRun:
+    """The rule `proof` with the product's classes: trials that stop at luck, reviews, one look at each ending.
+
+    `endings` > 1 is a run that is extended: it ends after every so many steps, each time at half the level, on the same
+    selection items. What is proven is shipped; the climb does not know. Pruning, which asks training items only, is
+    left out.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        n: int,
+        *,
+        alpha: float = 0.05,
+        share: float = PROOF_TRIAL_SHARE,
+        endings: int = 1,
+        review_every: int = 20,
+    ) -> None:
+        self.world, self.n, self.alpha, self.endings = world, n, alpha, endings
+        self.review_every = review_every
+        self.most = max(LEAST_TRIAL, math.ceil(share * n))
+        self.result = Result(calls=n)
+        self.shipped = self.draft = world.start
+        self.bar = world.answers(world.start)
+        self.known: dict[int, bool] = {}
+        self.luck = Luck()
+
+    def run(self) -> Result:
+        """All steps, a review whenever the training items are through, and the looks."""
+        order: list[int] = []
+        train, last = list(range(self.n, self.world.items)), 0
+        for step in range(1, STEPS * self.endings + 1):
+            if not order:
+                if step - last >= self.review_every:
+                    self._review(train)
+                    last = step
+                order = self.world.batch(train, len(train))
+            batch, order = order[:BATCH], order[BATCH:]
+            self._step(batch)
+            if step % STEPS == 0 and self.draft is not self.world.start:
+                self._look(self.alpha / 2 ** (step // STEPS - 1))
+        self.result.gain = self.shipped.accuracy - self.world.start.accuracy
+        return self.result
+
+    def _step(self, batch: list[int]) -> None:
+        rolled = self.world.answers(self.draft)
+        for item in batch:
+            self.known[item] = bool(rolled >> item & 1)
+        candidate = self.world.propose(self.draft)
+        self.result.good_seen += candidate.accuracy > self.draft.accuracy
+        seen = set(batch)
+        unseen = [i for i in self.known if i not in seen]
+        items = [*self.world.batch(unseen, len(unseen)), *batch][: self.most]
+        order = failures_first([Unit(i, str(i), float(self.known[i])) for i in items], {})
+        drawn = self.world.answers(candidate)
+        gate = TrialGate(StrictGate(order, early=True, coverage_floor=0.95, best_score=None), self.luck)
+        verdict = self._drive(gate, order, drawn)
+        if verdict.accepted:
+            self.draft, self.known = candidate, {i: bool(drawn >> i & 1) for i in items}
+        else:
+            self.luck = self.luck.plus(len(verdict.evidence.wins), gate.failing_asked)
+
+    def _review(self, train: list[int]) -> None:
+        if self.draft is self.world.start:
+            return
+        items = self.world.batch(train, self.most)
+        ours, theirs = self.world.answers(self.draft), self.world.answers(self.world.start)
+        wins, losses = _counts(theirs, ours, sum(1 << i for i in items))
+        self.result.calls += 2 * len(items)
+        if losses - wins > math.sqrt(losses + wins):
+            self.draft = self.world.start
+            self.known.clear()
+
+    def _look(self, alpha: float) -> None:
+        order = failures_first([Unit(i, str(i), float(self.bar >> i & 1)) for i in range(self.n)], {})
+        gate = PairedGate(order, Terms(alpha, futility=0.0), early=True)
+        if self._drive(gate, order, self.world.answers(self.draft)).accepted:
+            self.result.accept(self.world.start, self.draft)
+            self.result.calls += self.n - gate.seen
+            self.shipped = self.draft
+
+    def _drive(self, gate: TrialGate | PairedGate, order: list[Unit], drawn: int) -> Verdict:
+        while not gate.settled:
+            gate.observe(float(drawn >> order[gate.seen].index & 1))
+        self.result.calls += gate.seen
+        return gate.verdict()
+
+
 RULES: dict[str, Callable[[World, int], Result]] = {
     "strict": by_mean(strictly_higher),
     "paired": lambda world, n: PairedRun(world, n).run(),
+    "proof": lambda world, n: ProofRun(world, n).run(),
+    "proof, trials of 1.0 n": lambda world, n: ProofRun(world, n, share=1.0).run(),
+    "proof, ended 8 times": lambda world, n: ProofRun(world, n, endings=8).run(),
     "one standard error": by_mean(one_standard_error),
     "5 % each": by_mean(five_percent_each),
     "minibatch, then mean": minibatch_then_mean,

@@ -116,10 +116,6 @@ def _say_sizes(screen: Screen, train: int, selection: int, test: int) -> None:
         )
 
 
-PROVABLE = 100
-"""Selection items from which the paired gate proves most of a frequent gain (docs/decisions/0012)."""
-
-
 # --- what goes into the project ---------------------------------------------------------------------------------------
 
 
@@ -241,12 +237,10 @@ def _variable(name: str) -> str:
 
 
 def _write(asked: InitRequest, source: Source) -> None:
-    train, selection, _ = split_sizes(source.count, parse_ratio(asked.ratio))
+    train, _, _ = split_sizes(source.count, parse_ratio(asked.ratio))
     values: dict[str, Any] = {
         "backend": asked.backend,
         "batch_size": min(20, train),
-        "provable": selection >= PROVABLE,
-        "least_provable": PROVABLE,
         "data_path": source.path,
         "ratio": asked.ratio,
         "answer_field": source.answer_field,

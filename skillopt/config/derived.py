@@ -12,13 +12,15 @@ from typing import Literal
 from skillopt.config import Config
 from skillopt.core.errors import ConfigError
 
-RuleName = Literal["off", "strict", "paired", "proof"]
+RuleName = Literal["off", "strict", "paired", "proof", "factorial"]
 CreditMode = Literal["off", "rejected", "always"]
 
 RESAMPLED = 3
 """From so many gate candidates on, one of them is a second sample of the reflection."""
 TRIAL_SHARE = 0.4
-"""Training items of a trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
+"""Training items of a paired trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
+PROOF_TRIAL_SHARE = 0.6
+"""The same under the rule `proof`, which asks nothing of the selection split meanwhile."""
 LEAST_TRIAL = 8
 
 
@@ -40,10 +42,10 @@ def steps_per_epoch(train_size: int, batch_size: int, accumulation: int) -> int:
 
 
 def rule_name(config: Config) -> RuleName:
-    """The acceptance rule in force: `evaluation.gate_rule`, `off` where candidates are kept as measured, or
-    `proof` under the factorial search."""
+    """The acceptance rule in force: `evaluation.gate_rule`, `off` where candidates are kept as measured, or that of
+    the factorial search."""
     if config.train.search == "factorial":
-        return "proof"
+        return "factorial"
     return config.evaluation.gate_rule if config.evaluation.use_gate else "off"
 
 
@@ -58,7 +60,12 @@ def factorial_calls(rollouts: int) -> int:
 
 def climbs_on_training_items(config: Config) -> bool:
     """True under a rule that keeps drafts: what passes a trial on training items goes on, proven or not."""
-    return rule_name(config) == "paired"
+    return rule_name(config) in ("paired", "proof")
+
+
+def keeps_drafts(config: Config) -> bool:
+    """True under a rule whose current skill may be an unproven draft beside the best one."""
+    return rule_name(config) in ("paired", "proof", "factorial")
 
 
 def rejects_most(config: Config) -> bool:
@@ -74,8 +81,9 @@ def samples_of_reflection(config: Config) -> int:
 def trial_items(config: Config, selection: int) -> int:
     """Training items of one trial, as far as there are so many."""
     evaluation = config.evaluation
-    share = math.ceil(TRIAL_SHARE * selection * evaluation.repeats)
-    return evaluation.gate_trial_items or max(LEAST_TRIAL, share)
+    share = PROOF_TRIAL_SHARE if rule_name(config) == "proof" else TRIAL_SHARE
+    items = math.ceil(share * selection * evaluation.repeats)
+    return evaluation.gate_trial_items or max(LEAST_TRIAL, items)
 
 
 def most_edits(config: Config) -> int:
@@ -93,8 +101,18 @@ def credit_mode(config: Config) -> CreditMode:
     return "always" if climbs_on_training_items(config) else "off"
 
 
-def credit_calls(config: Config, edits: int, trial: int) -> int:
+def credit_budget(config: Config, selection: int) -> int:
+    """Most calls of one step's credit, where it is on: as many as a paired trial unless a number is given."""
+    if config.evaluation.gate_credit_calls:
+        return config.evaluation.gate_credit_calls
+    if rule_name(config) != "proof":
+        return trial_items(config, selection)
+    return max(LEAST_TRIAL, math.ceil(TRIAL_SHARE * selection * config.evaluation.repeats))
+
+
+def credit_calls(config: Config, edits: int, selection: int, train: int) -> int:
     """Most calls of one step's credit; 0 where it is off or the update is no patch."""
     if credit_mode(config) == "off" or config.optimizer.skill_update_mode != "patch" or edits < 2:
         return 0
-    return min(config.evaluation.gate_credit_calls or trial, edits * trial)
+    most = edits * min(train, trial_items(config, selection))
+    return min(config.evaluation.gate_credit_calls or min(train, credit_budget(config, selection)), most)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillopt.config.derived import LEAST_TRIAL
+from skillopt.config.derived import LEAST_TRIAL, credit_budget
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import default_trial, run_trial
@@ -40,7 +40,8 @@ async def credit(built: Built, state: TrainState, ctx: StepContext) -> Credit | 
     if proposal is None or not isinstance(proposal.change, Patch) or len(proposal.change.edits) < 2:
         return None
     wanted = default_trial(context)
-    groups, items = shares(proposal.change.edits, context.config.evaluation.gate_credit_calls or wanted, wanted)
+    budget = credit_budget(context.config, len(context.selection))
+    groups, items = shares(proposal.change.edits, budget, wanted)
 
     async def one(edits: tuple[Edit, ...]) -> Credited:
         alone = await build(ctx, "alone", Patch(edits))

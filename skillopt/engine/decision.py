@@ -79,6 +79,8 @@ class Trial:
     passed: bool
     verdict: Verdict
     rollouts: tuple[Rollout, ...]
+    failing_asked: int = 0
+    """Items asked that the current skill fails."""
 
     @property
     def undecided(self) -> bool:
@@ -103,6 +105,15 @@ class Trial:
             evaluated_n=evidence.evaluated,
             reason=self.verdict.reason,
         )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A text that an earlier ending of this run proved, with the tag of what made it and its last step."""
+
+    skill: Skill
+    origin: str
+    step: int
 
 
 @dataclass(frozen=True)

@@ -16,28 +16,30 @@ from skillopt.core.errors import BudgetExceeded, Interrupted, PatienceOver, Stop
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.acceptance.decide import count, tell
+from skillopt.engine.acceptance.closing import FOLDER, close
+from skillopt.engine.acceptance.ending import reading_of
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
+from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
 from skillopt.engine.run.targets import reading_notices, readings
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_record import write_state
-from skillopt.engine.summary import paired_summary, per_point, score_summary, type_scores, verdict_sentence
+from skillopt.engine.step_record import write_products, write_state
+from skillopt.engine.summary import in_full, paired_summary, per_point, score_summary, type_scores, verdict_sentence
+from skillopt.engine.test_reserve import need_of_test
 from skillopt.envs.views import write_rollout_dir
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode
-from skillopt.records.events import Notice, RunEnd
+from skillopt.records.events import RunEnd
 from skillopt.records.schema import (
     RECORD_VERSION,
     CostSummary,
     EpochEnd,
     EpochRecord,
     EpochStats,
-    GateRecord,
     RoleCost,
     ScoreSummary,
     StepRecord,
@@ -49,7 +51,7 @@ from skillopt.records.vocabulary import Action, Stage, role_of
 from skillopt.report.report import render_report
 from skillopt.store.atomic import write_json
 
-ENDINGS = ("final_selection_eval", "test_eval_baseline", "test_eval", "test_eval_final")
+ENDINGS = (FOLDER, "test_eval_baseline", "test_eval", "test_eval_final")
 """Directories that the end of a run writes, each only where it applies."""
 
 
@@ -88,55 +90,35 @@ async def finish(
     """
     for name in ENDINGS:  # of an earlier end of this run, whose skills may be others
         await asyncio.to_thread(context.run_dir.remove, name)
-    state, last = await final_selection(rule, context, state, tally)
+    context.budget.set_aside(need_of_test(context, state))
+    closed = await close(rule, state, context, tally)
+    context.budget.set_aside(Spend())
+    state, reading = closed.state, 1
     tests: dict[str, list[Rollout]] = {}
     why_not = str(stopped) if stopped else ""
     if test:
         tests, why_not, lost = await sealed_test(context, state, tally)
+        reading = reading_of(context, [context.initial, state.best.skill, state.current.skill]) if tests else 1
         stopped = stopped or lost  # a run that could not be tested did not end in full: the last line says so
     for record in (*state.history, *state.memory.results):
         _add(tally, record.tokens)
     summary = build_summary(
         context, state, total_steps, tally, tests, stopped=str(stopped) if stopped else None, why_not=why_not
     )
-    summary = replace(summary, last_look=last)
-    await asyncio.to_thread(_write, context, state, summary)
+    summary = replace(
+        summary,
+        last_look=closed.last,
+        unproven_draft=closed.draft.hash if closed.draft else None,
+        test_reading=reading,
+        verdict=in_full(summary.verdict, closed.last, closed.draft, reading),
+    )
+    await asyncio.to_thread(_write, context, state, summary, closed.draft)
     context.budget.tell()
     outcome = "done" if stopped is None else "stopped"
     context.emit(RunEnd(outcome=outcome, reason=str(stopped) if stopped else "", summary=summary))
     return RunResult(
         summary, context.run_dir.root / "best_skill.md", str(stopped) if stopped else None, kind_of(stopped)
     )
-
-
-async def final_selection(
-    rule: AcceptanceRule, context: RunContext, state: TrainState, tally: Tally
-) -> tuple[TrainState, GateRecord | None]:
-    """What the rule decides about a draft that is still open, and the state after it. Without a draft, a last skill
-    that is not the best one leaves its measurement.
-
-    A look that a fault or a budget prevents proves nothing: the best skill stays.
-    """
-    folder = context.run_dir.root / "final_selection_eval"
-    try:
-        decision = await rule.finish(state, context)
-    except StopRun as error:
-        context.emit(Notice(text=f"the last draft was not looked at: {error}"))
-        return state.without_draft(), GateRecord(action=Action.UNDECIDED, reason=f"not looked at: {error}")
-    if decision is None:
-        if state.current.skill != state.best.skill and state.current.rollouts:
-            await asyncio.to_thread(write_rollout_dir, folder, list(state.current.rollouts))
-        return state, None
-    count(tally, decision)
-    tell(context, state, decision, epoch=None, stage=Stage.FINAL_SELECTION)
-    state = state.after(decision)
-    if state.is_draft:  # the run is over: what was not proven is no result
-        state = state.without_draft()
-    await asyncio.to_thread(write_rollout_dir, folder, list(decision.rollouts))
-    record = decision.record()
-    if record.action is Action.DRAFT:  # the search is over, so a draft is kept no longer
-        record = replace(record, action=Action.DROP_DRAFT)
-    return state, replace(record, changed_current=decision.verdict.accepted)
 
 
 async def sealed_test(
@@ -246,7 +228,9 @@ def build_summary(
     base, test, final = (score_summary(tests.get(name), why_not) for name in
                          ("test_eval_baseline", "test_eval", "test_eval_final"))  # fmt: skip
     changed = state.best.skill != context.initial
-    comparison = paired_summary(tests.get("test_eval_baseline"), tests.get("test_eval")) if changed else None
+    comparison = (
+        paired_summary(tests.get("test_eval_baseline"), tests.get("test_eval"), context.metric) if changed else None
+    )
     tokens, counts = token_totals(tally.stages), _counts(state.history)
     spent = cost_of(context, tally.stages)
     return Summary(
@@ -336,9 +320,10 @@ def _delta(before: ScoreSummary, after: ScoreSummary) -> float | None:
     return None if before.hard is None or after.hard is None else after.hard - before.hard
 
 
-def _write(context: RunContext, state: TrainState, summary: Summary) -> None:
+def _write(context: RunContext, state: TrainState, summary: Summary, draft: Skill | None) -> None:
     run_dir = context.run_dir
     write_state(context, state)  # a run that took no step has a history too
+    write_products(context, state, draft)
     run_dir.write("summary.json", summary.to_json())
     report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
     run_dir.write("report.md", report)

@@ -75,7 +75,7 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
         n=len(both),
         first=score_summary(first),
         second=score_summary(second),
-        comparison=paired_summary(first, second),
+        comparison=paired_summary(first, second, context.metric),
         noise=noise,
         lucky=lucky(len(both), noise) if both else 0.0,
         smallest_gain=smallest_gain(len(both), noise, alpha=alpha) if both else None,

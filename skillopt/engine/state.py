@@ -16,9 +16,10 @@ from skillopt.core.json_types import JsonObject
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill, skill_hash
-from skillopt.engine.decision import Decision, Measured
+from skillopt.engine.decision import Decision, Measured, Proof
 from skillopt.engine.memory import EpochMemory
 from skillopt.gate.alpha import AlphaLedger
+from skillopt.gate.futility import Luck
 from skillopt.optimizer.appendix import PendingNote
 from skillopt.records.schema import RunState, StepRecord
 
@@ -55,6 +56,16 @@ class TrainState:
     draft_edits: tuple[Edit, ...] = ()
     """The edits that make the draft of the best skill, as far as it is made of edits."""
 
+    luck: Luck = field(default_factory=Luck)
+    """What rejected candidates won of the items that the current skill failed."""
+    earlier: Proof | None = None
+    """What an earlier ending of this run proved: the product until this one proves another."""
+
+    @property
+    def product(self) -> Skill:
+        """What `best_skill.md` holds."""
+        return self.earlier.skill if self.earlier is not None and self.best is self.initial else self.best.skill
+
     @property
     def is_draft(self) -> bool:
         """True when the target reads a current skill that is not the proven one."""
@@ -70,7 +81,11 @@ class TrainState:
         evidence = decision.verdict.evidence
         outcomes = Counter(self.changed_outcomes)
         outcomes.update((*evidence.wins, *evidence.losses))
-        state = replace(self, changed_outcomes=outcomes, ledger=decision.ledger or self.ledger)
+        luck = self.luck
+        if decision.verdict.action == "reject":
+            for trial in decision.trials:
+                luck = luck.plus(len(trial.verdict.evidence.wins), trial.failing_asked)
+        state = replace(self, changed_outcomes=outcomes, ledger=decision.ledger or self.ledger, luck=luck)
         if decision.draft is not None:
             state = state._with_draft(decision.draft, decision)
         if decision.dropped:

@@ -10,10 +10,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillopt.config.derived import keeps_drafts
 from skillopt.core.change import Documents, Payload
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
 from skillopt.engine.reflection.appendix_record import write_notes
 from skillopt.engine.reflection.deep import write_deep
 from skillopt.engine.run.bill import cost_of
@@ -38,6 +40,8 @@ from skillopt.records.schema import (
     StepRecord,
     token_counts,
 )
+
+DRAFT = "draft_skill.md"
 
 
 @dataclass(frozen=True)
@@ -244,6 +248,16 @@ def write_state(context: RunContext, state: TrainState) -> None:
     """History, state and the product. The order does not matter: none of them is read back."""
     context.run_dir.write("history.json", [record.to_json() for record in state.history])
     context.run_dir.write("runtime_state.json", state.view().to_json())
-    context.run_dir.write("best_skill.md", state.best.skill.text)
+    write_products(context, state, state.current.skill if state.is_draft else None)
     if decisions := lr_history(state.history):
         context.run_dir.write("lr_history.jsonl", decisions)
+
+
+def write_products(context: RunContext, state: TrainState, draft: Skill | None) -> None:
+    """`best_skill.md`, what was kept last, and beside it `draft_skill.md` under a rule that keeps drafts: a text that
+    is not proven. Without a draft there is no such file."""
+    context.run_dir.write("best_skill.md", state.product.text)
+    if draft is not None and keeps_drafts(context.config):
+        context.run_dir.write(DRAFT, draft.text)
+    else:
+        context.run_dir.remove(DRAFT)

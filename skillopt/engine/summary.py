@@ -10,11 +10,14 @@ from collections.abc import Sequence
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
-from skillopt.gate.interval import mean_interval, score_interval, sign_test
+from skillopt.gate.interval import mean_interval, score_interval
+from skillopt.gate.metric import Metric
+from skillopt.gate.pvalue import two_sided_p
 from skillopt.gate.repeats import by_item
-from skillopt.records.schema import Attrition, Difference, PairedSummary, PointCost, ScoreSummary, TypeScore
+from skillopt.records.schema import Attrition, Difference, GateRecord, PairedSummary, PointCost, ScoreSummary, TypeScore
 
 MAX_ATTRITION_GAP = 0.05
 
@@ -45,8 +48,10 @@ def type_scores(rollouts: Sequence[Rollout]) -> dict[str, TypeScore]:
     return table
 
 
-def paired_summary(before: Sequence[Rollout] | None, after: Sequence[Rollout] | None) -> PairedSummary | None:
-    """The comparison of two skills on the same items: mean difference of hard, interval, exact two-sided sign test.
+def paired_summary(
+    before: Sequence[Rollout] | None, after: Sequence[Rollout] | None, metric: Metric
+) -> PairedSummary | None:
+    """The comparison of two skills on the same items by the gate's metric: mean difference, interval, two-sided p.
 
     With the ids of the items won and lost, what each side lost to faults, and the same for each task type."""
     if not before or not after:
@@ -54,7 +59,7 @@ def paired_summary(before: Sequence[Rollout] | None, after: Sequence[Rollout] | 
     first = {r.item.id: r.scored for r in before}
     pairs = [(first[r.item.id], r.scored) for r in after]
     found = [
-        (r.item.id, r.item.task_type, b.hard - a.hard)
+        (r.item.id, r.item.task_type, metric.of(b) - metric.of(a))
         for r, (a, b) in zip(after, pairs, strict=True)
         if a is not None and b is not None
     ]
@@ -78,6 +83,7 @@ def paired_summary(before: Sequence[Rollout] | None, after: Sequence[Rollout] | 
         attrition=attrition,
         attrition_gap=round(gap, 6),
         void=gap > MAX_ATTRITION_GAP,
+        metric=metric.name,
     )
 
 
@@ -89,7 +95,7 @@ def _difference(differences: Sequence[float]) -> Difference:
         losses=losses,
         delta=math.fsum(differences) / len(differences),
         interval=_rounded(mean_interval(differences)),
-        p=sign_test(wins, losses),
+        p=two_sided_p(differences),
     )
 
 
@@ -140,3 +146,12 @@ def _why_nothing(state: TrainState) -> str:
         return "The selection split is at its ceiling: no candidate can score higher."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))
     return f"Most frequent reason in {len(reasons)} steps: {most}."
+
+
+def in_full(verdict: str, last: GateRecord | None, draft: Skill | None, reading: int) -> str:
+    """The verdict with what has to be said beside it: a draft that is left unproven, a test that is read again."""
+    if draft is not None and last is not None:
+        verdict = f"{verdict} The best draft is beside it (draft_skill.md), unproven: {last.reason}."
+    if reading > 1:
+        verdict = f"{verdict} This is reading {reading} of the sealed test, not the first."
+    return verdict

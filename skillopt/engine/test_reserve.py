@@ -19,25 +19,31 @@ MARGIN = 1.15
 """Test items may need somewhat more tokens than selection items."""
 
 
-def set_aside_for_test(rule: AcceptanceRule, context: RunContext, state: TrainState) -> None:
-    """Set aside what measuring the initial, best and current skill on the test split costs, judged by what they cost
-    on the selection split, one call's reservation, and what the rule needs to finish."""
-    tested = context.config.evaluation.eval_test
+def set_aside_for_end(rule: AcceptanceRule, context: RunContext, state: TrainState) -> None:
+    """Set aside what the rule needs to finish and what the sealed test costs."""
     last = rule.reserve(state, context)
-    if not (tested or last.calls) or not context.budget.limits.any_spend:
-        return
+    if context.budget.limits.any_spend and (context.config.evaluation.eval_test or last.calls):
+        context.budget.set_aside(_need(context, state, last))
+
+
+def need_of_test(context: RunContext, state: TrainState) -> Spend:
+    """What stays out of reach while the rule finishes."""
+    return _need(context, state, Spend()) if context.config.evaluation.eval_test else Spend()
+
+
+def _need(context: RunContext, state: TrainState, last: Spend) -> Spend:
+    """What measuring the initial, best and current skill on the test split costs, judged by what they cost on the
+    selection split, one call's reservation, and `last`."""
     # By what the target reads: an empty region asks nothing new of it.
     texts = {without_empty_regions(m.skill.text): m for m in (state.initial, state.best, state.current)}
     measured = [m.rollouts for m in texts.values() if m.rollouts]
     if len(measured) == 1:
         measured *= 2  # the best skill that is still to come, to be tested beside the initial one
-    n = len(context.test) if tested else 0
+    n = len(context.test) if context.config.evaluation.eval_test else 0
     costs = [item_cost(context, rollouts) for rollouts in measured]
     largest = largest_call(context, [r for rollouts in measured for r in rollouts])
-    context.budget.set_aside(
-        Spend(
-            n * len(costs) + last.calls,
-            math.ceil(MARGIN * (n * sum(c.tokens for c in costs) + last.tokens)) + largest.tokens,
-            MARGIN * (n * sum(c.usd for c in costs) + last.usd) + largest.usd,
-        )
+    return Spend(
+        n * len(costs) + last.calls,
+        math.ceil(MARGIN * (n * sum(c.tokens for c in costs) + last.tokens)) + largest.tokens,
+        MARGIN * (n * sum(c.usd for c in costs) + last.usd) + largest.usd,
     )

@@ -31,7 +31,6 @@ from skillopt.engine.measure import measure
 from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import try_notes
 from skillopt.engine.run.bill import remember_time
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
 from skillopt.engine.signal import control, refuse_constant
@@ -39,7 +38,7 @@ from skillopt.engine.state import TrainState
 from skillopt.engine.step import run_step
 from skillopt.engine.step_record import buffer_entry, rate, step_record, write_state, write_step
 from skillopt.engine.step_result import Built, StepResult, Upcoming
-from skillopt.engine.test_reserve import set_aside_for_test
+from skillopt.engine.test_reserve import set_aside_for_end
 from skillopt.engine.views import Views
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
@@ -89,12 +88,12 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     tally = Tally()
     try:
         await control(context)
-        state = rule.opened(await baseline(context, tally))
+        state = rule.opened(await baseline(context, tally), context)
     except FatalModelError:
         raise
     except StopRun as error:
         context.emit(Notice(text=f"stopping: {error}"))
-        state = rule.opened(unmeasured(context, str(error)))
+        state = rule.opened(unmeasured(context, str(error)), context)
         return await finish(rule, context, state, length.total_steps, tally, stopped=error, test=False)
     write_state(context, state)
     kind = FactorialTrainer if context.config.train.search == "factorial" else Trainer
@@ -106,7 +105,6 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     except StopRun as error:
         stopped = error
         context.emit(Notice(text=f"stopping: {error}"))
-    context.budget.set_aside(Spend())
     if isinstance(stopped, FatalModelError):
         write_state(context, trainer.state)
         raise stopped
@@ -201,7 +199,7 @@ class Trainer:
                 total_steps=self._length.total_steps,
             )
         )  # fmt: skip
-        set_aside_for_test(self._rule, context, self.state)
+        set_aside_for_end(self._rule, context, self.state)
         total = schedule_total(context, plan, self._length)
         found = await run_step(
             self._rule, plan, self.state, context,
@@ -273,7 +271,7 @@ class Trainer:
         context = self._context
         await self._views.written()
         before = without_empty_regions(self.state.current.skill.text)
-        set_aside_for_test(self._rule, context, self.state)
+        set_aside_for_end(self._rule, context, self.state)
         try:
             async for state in end_epoch(self._rule, self.state, context, epoch=plan.epoch, step=plan.step):
                 self.state = state

@@ -7,7 +7,8 @@ the rest could not bring it above. So stopping early decides exactly as the full
 stop is not exact and can only lose power, never admit: with `futility` > 0 a candidate is dropped when the wins it
 would still need are more than a rate that its wins so far make implausible (chance `futility`).
 
-A unit that either side has not measured takes no part in the test; before its last retry it may still become a win.
+A unit that the proven skill has not measured takes no part in the test. One that only the candidate has not measured
+may still become a win before its last retry; in the end it is a loss, so that faults never help a candidate.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class Terms:
     max_losses: int | None = None
     coverage_floor: float = 0.95
 
-    def holds(self, differences: Sequence[float], *, betting: bool = False) -> bool:
-        """True when these per-item differences, were they all, would be accepted (`betting`: by the e-value alone)."""
+    def holds(self, differences: Sequence[float]) -> bool:
+        """True when these per-item differences, were they all, would be accepted."""
         if not differences or math.fsum(differences) / len(differences) < self.min_effect - self.margin:
             return False
         if self.max_losses is not None and sum(d < 0 for d in differences) > self.max_losses:
             return False
-        return paired_p(differences, margin=self.margin, betting=betting) <= self.alpha
+        return paired_p(differences, margin=self.margin) <= self.alpha
 
 
 class PairedGate:
@@ -115,8 +116,7 @@ class PairedGate:
         return not self.terms.holds(self._completed(BEST_VALUE))
 
     def _certain(self) -> bool:
-        # The values still to come may make the sign test inapplicable; the e-value holds for both.
-        return None not in self._values and self.terms.holds(self._completed(0.0), betting=True)
+        return None not in self._values and self.terms.holds(self._completed(0.0))
 
     def _futile(self) -> bool:
         beta, asked = self.terms.futility, self._asked_headroom
@@ -129,8 +129,8 @@ class PairedGate:
         return sign_p(most, self._losses) > self.terms.alpha
 
     def _completed(self, rest: float) -> list[float]:
-        """Per-item differences if all that is left scored `rest`; missing values count as perfect."""
-        values = [BEST_VALUE if v is None else v for v in self._values]
+        """Per-item differences if all that is missing or left scored `rest`."""
+        values = [rest if v is None else v for v in self._values]
         values += [rest] * (len(self.units) - len(values))
         return by_item(
             (u.item or u.name, v - u.incumbent)
@@ -156,7 +156,7 @@ class PairedGate:
             missing=sum(v is None for v in self._values),
             early_stopped=not complete,
             interval=mean_interval(differences) if complete and len(differences) > 1 else None,
-            p=self._p(differences, complete=complete),
+            p=self._p(complete=complete),
             alpha=self.terms.alpha,
         )
         action, reason = self._decide(evidence, differences)
@@ -164,13 +164,12 @@ class PairedGate:
         score = math.fsum(measured) / len(measured) if complete and measured and decided else None
         return Verdict(action, score, evidence, reason)
 
-    def _p(self, differences: Sequence[float], *, complete: bool) -> float | None:
-        """The p-value of a complete look; of one that accepted early the most it could still have become."""
-        if complete:
-            return paired_p(differences, margin=self.terms.margin)
-        if self._certain():
-            return paired_p(self._completed(0.0), margin=self.terms.margin, betting=True)
-        return None
+    def _p(self, *, complete: bool) -> float | None:
+        """The p-value of a complete look, missing outcomes lost; of one that accepted early the most it could still
+        have become."""
+        if not complete and not self._certain():
+            return None
+        return paired_p(self._completed(0.0), margin=self.terms.margin)
 
     def _decide(self, evidence: Evidence, differences: Sequence[float]) -> tuple[Action, str]:
         terms, tally = self.terms, f"{len(evidence.wins)} won, {len(evidence.losses)} lost"
@@ -186,7 +185,7 @@ class PairedGate:
         if evidence.coverage < terms.coverage_floor:
             got = evidence.evaluated - evidence.missing
             return "undecided", f"only {got} of {evidence.total} selection outcomes could be measured"
-        if terms.holds(differences):
+        if terms.holds(self._completed(0.0)):
             claim = f"not worse by {terms.margin:g} and shorter" if terms.margin else "better"
             return "accept_new_best", f"{claim}, p = {evidence.p:.2g} at {level} ({tally})"
-        return "undecided", f"not proven at {level}: too many outcomes are missing ({tally})"
+        return "undecided", f"not proven at {level}: outcomes are missing, and a missing one is no win ({tally})"

@@ -80,10 +80,12 @@ class RunDir:
         return path
 
     def remove(self, name: str) -> None:
-        """Remove a directory of views, if it is there: it speaks of an earlier end of the run."""
+        """Remove a view or a directory of views, if it is there: it speaks of an earlier end of the run."""
         path = self.root / name
         try:
             if path.is_dir():
                 shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise RunDirError(f"cannot remove {path}: {error.strerror}", hint="remove it and start again") from error

@@ -63,6 +63,8 @@ class PairedSummary(Difference):
     attrition: Attrition = field(default_factory=Attrition)
     attrition_gap: float = 0.0
     void: bool = False
+    metric: str = field(default="hard", metadata=OMIT)
+    """The gate's metric, of which this is the difference; left out for hard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +216,11 @@ class Summary:
     seed: int | None = None
     total_wall_time_s: float | None = None
     last_look: GateRecord | None = field(default=None, metadata=OMIT)
-    """Under the paired rule: what came of the draft that was left at the end."""
+    """Under the rules proof and paired: what came of the draft that was left at the end."""
+    unproven_draft: str | None = field(default=None, metadata=OMIT)
+    """Hash of the text in `draft_skill.md`; left out when no draft is left."""
+    test_reading: int = field(default=1, metadata=OMIT)
+    """Which reading of the sealed test this is: an extended run that ends with other texts reads it again."""
 
     @property
     def unchanged(self) -> bool:

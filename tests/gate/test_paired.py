@@ -14,6 +14,7 @@ from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import least_items, never_passes, proof_is_likely
 from skillopt.gate.pvalue import paired_p, rate_at_most, sign_p
+from skillopt.gate.spacings import chance_below
 from skillopt.gate.strict import Unit, failures_first
 from skillopt.gate.verdict import Verdict
 
@@ -44,10 +45,41 @@ def test_sign_test_golden_values(wins: int, losses: int, p: float) -> None:
     assert paired_p([1.0] * wins + [-1.0] * losses + [0.0] * 7) == p
 
 
-@given(st.integers(0, 30), st.integers(0, 30))
-def test_the_betting_value_is_never_the_smaller_one(wins: int, losses: int) -> None:
-    differences = [1.0] * wins + [-1.0] * losses
-    assert paired_p(differences, betting=True) >= sign_p(wins, losses) - 1e-12
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+def test_gaffkes_value_is_the_sign_test_where_both_apply(wins: int, losses: int, ties: int) -> None:
+    counts = {d: n for d, n in ((1.0, wins), (-1.0, losses), (0.0, ties)) if n}
+    assert chance_below(counts, -1.0, 0.0) == pytest.approx(sign_p(wins, losses), rel=1e-8)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=25), st.integers(0, 24), st.floats(0, 1))
+def test_a_better_item_never_undoes_a_proof(differences: list[float], at: int, gain: float) -> None:
+    better = list(differences)
+    better[at % len(better)] = min(1.0, better[at % len(better)] + gain)
+    assert paired_p(better) <= paired_p(differences) * (1 + 1e-8)
+
+
+def test_a_half_win_more_is_no_less_evidence() -> None:
+    assert paired_p([1.0] * 5 + [0.0] * 15) == 1 / 32
+    assert paired_p([1.0] * 5 + [0.5] + [0.0] * 14) < 1 / 32
+
+
+def test_an_early_stop_on_soft_scores_rejects_nothing_that_the_full_evaluation_accepts() -> None:
+    incumbent: list[float | None] = [0.0] * 5 + [0.5] + [1.0] * 14
+    candidate: list[float | None] = [1.0] * 5 + [0.5] + [1.0] * 14
+    early, full = (decide(incumbent, candidate, EXACT, early=flag) for flag in (True, False))
+    assert early.accepted and full.accepted
+    assert full.evidence.p == 1 / 32
+
+
+def test_missing_outcomes_never_help_a_candidate() -> None:
+    """Eight won, ten lost: with those ten missing instead it was proven once."""
+    incumbent: list[float | None] = [0.0] * 90 + [1.0] * 110
+    candidate: list[float | None] = [1.0] * 8 + [0.0] * 82 + [1.0] * 100 + [None] * 10
+    verdict = decide(incumbent, candidate, EXACT, early=False)
+    assert not verdict.accepted
+    assert verdict.evidence.p == sign_p(8, 10)
+    few: list[float | None] = [1.0] * 12 + [0.0] * 78 + [1.0] * 109 + [None]
+    assert decide(incumbent, few, EXACT, early=False).accepted
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
@@ -57,7 +89,7 @@ def test_the_p_value_does_not_depend_on_the_order(differences: list[float], gene
     assert math.isclose(paired_p(mixed), paired_p(differences), rel_tol=1e-9)
 
 
-def test_betting_p_values_of_a_candidate_without_effect_are_rarely_small() -> None:
+def test_p_values_of_a_candidate_without_effect_are_rarely_small() -> None:
     generator = random.Random(7)
     small = 0
     for _ in range(400):

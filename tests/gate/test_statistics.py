@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt.gate.interval import mean_interval, score_interval, sign_test
+from skillopt.gate.interval import mean_interval, score_interval
 from skillopt.gate.power import detectable_gain, items_for
+from skillopt.gate.pvalue import two_sided_p
 from tests.examples import many
 
 
@@ -55,7 +56,7 @@ def test_one_difference_has_no_interval():
 
 
 def test_few_observations_claim_nothing():
-    for n in range(2, 7):
+    for n in range(2, 6):
         low, high = mean_interval([1.0] * n)
         assert low < 0 and high == pytest.approx(1.0), f"{n} wins of {n} are no proof"
 
@@ -79,8 +80,8 @@ def test_a_clear_gain_excludes_zero_and_noise_does_not():
 @pytest.mark.parametrize(
     ("wins", "losses", "p"), [(0, 0, 1.0), (6, 0, 0.03125), (0, 6, 0.03125), (5, 1, 0.21875), (3, 3, 1.0)]
 )
-def test_sign_test_golden(wins, losses, p):
-    assert sign_test(wins, losses) == pytest.approx(p)
+def test_the_two_sided_test_is_the_sign_test(wins, losses, p):
+    assert two_sided_p([1.0] * wins + [-1.0] * losses + [0.0] * 3) == pytest.approx(p)
 
 
 def test_power_matches_the_published_example():
@@ -89,3 +90,12 @@ def test_power_matches_the_published_example():
     assert items_for(detectable_gain(50)) == 50
     with pytest.raises(ValueError, match="gain"):
         items_for(0)
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=2, max_size=30))
+@settings(max_examples=60)
+def test_the_interval_leaves_zero_out_exactly_when_the_test_rejects(differences):
+    low, high = mean_interval(differences)
+    p = two_sided_p(differences)
+    if abs(p - 0.05) > 1e-6:
+        assert (low > 0 or high < 0) == (p < 0.05)

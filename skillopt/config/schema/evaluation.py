@@ -27,19 +27,21 @@ class EvaluationSection(Section):
     """Score that the gate compares."""
     gate_mixed_weight: Share = 0.5
     """Weight of soft in the mixed metric."""
-    gate_rule: Literal["strict", "paired"] = "strict"
-    """Decision rule: strict keeps any higher score; paired keeps what is proven at the run's error level."""
+    gate_rule: Literal["strict", "paired", "proof"] = "strict"
+    """Decision rule: strict keeps any higher score; proof climbs on training items and proves the result once, at the
+    end, against the initial skill; paired proves on the way, with one error level for all its looks."""
     gate_alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Paired rule: chance that a run without any true gain accepts something, over all its looks."""
+    """Rules proof and paired: chance that a run without any true gain accepts something."""
     gate_min_effect: Share = 0.0
-    """Paired rule: smallest gain of the gate score, 0 to 1, that is worth accepting."""
+    """Rules proof and paired: smallest gain of the gate score, 0 to 1, that is worth accepting."""
     gate_futility: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
     """Paired rule: chance of dropping a candidate early that would have passed; 0 stops on certainty only."""
     gate_trial_items: Annotated[int, Field(ge=0)] = 0
-    """Paired rule: training items of a candidate's trial; 0 takes four tenths of the selection split's size."""
+    """Rules proof and paired: training items of a candidate's trial; 0 takes six tenths of the selection split's size
+    under proof (as many as the split finds smaller edits for half as many calls more), four tenths under paired."""
     gate_credit: Literal["auto", "off", "rejected", "always"] = "auto"
     """Try the edits of a patch one by one on training items: always, after a rejection, or never; auto is always under
-    the paired rule and off under the strict one."""
+    the rules proof and paired and off under the strict one."""
     gate_credit_calls: Annotated[int, Field(ge=0)] = 0
     """Most target calls that one step's credit may make; 0 takes as many as one trial."""
     gate_candidates: Annotated[int, Field(ge=1)] = 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from skillopt.config import Config
 from skillopt.config.derived import RuleName, rule_name
+from skillopt.engine.acceptance.factorial import FactorialRule
 from skillopt.engine.acceptance.off import OffRule
 from skillopt.engine.acceptance.paired import PairedRule
 from skillopt.engine.acceptance.proof import ProofRule
@@ -17,6 +18,7 @@ RULES: Mapping[RuleName, Callable[[Config], AcceptanceRule]] = {
     "strict": StrictRule,
     "paired": PairedRule,
     "proof": ProofRule,
+    "factorial": FactorialRule,
 }
 
 

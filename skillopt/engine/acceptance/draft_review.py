@@ -21,8 +21,9 @@ from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.records.vocabulary import Stage
 
 
-async def review(context: RunContext, state: TrainState, *, epoch: int, step: int) -> Decision:
-    """Measure draft and proven skill side by side; the draft is given up unless it is better."""
+async def review(context: RunContext, state: TrainState, *, epoch: int, step: int, clearly: bool = False) -> Decision:
+    """Measure draft and proven skill side by side; the draft is given up unless it is better, or with `clearly` only
+    when it loses more than chance would."""
     config = context.config
     items = shuffled(context.splits.train, named(config.train.seed, "review", epoch))[: default_trial(context)]
     first = 0 if config.env.temperature == 0 else 1
@@ -36,9 +37,13 @@ async def review(context: RunContext, state: TrainState, *, epoch: int, step: in
     differences = [a - b for a, b in pairs if a is not None and b is not None]
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     measured = len(differences) >= config.evaluation.coverage_floor * len(pairs)
-    kept = math.fsum(differences) > 0 or not measured
+    better = losses - wins <= math.sqrt(losses + wins) if clearly else math.fsum(differences) > 0
+    kept = better or not measured
     tally = f"{wins} won, {losses} lost of {len(differences)} fresh training draws"
-    found = "still better than the proven skill" if kept else "not better than the proven skill"
+    if clearly:
+        found = "not clearly worse than the proven skill" if kept else "clearly worse than the proven skill"
+    else:
+        found = "still better than the proven skill" if kept else "not better than the proven skill"
     reason = f"{found if measured else f'too few of {len(pairs)} pairs could be measured'}: {tally}"
     # Training draws: they tell the gate's order nothing about selection items.
     verdict = Verdict("undecided" if kept else "reject", None, Evidence(), reason)

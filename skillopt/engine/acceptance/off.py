@@ -41,8 +41,9 @@ class OffRule:
 
     config: Config
 
-    def opened(self, baseline: Measured) -> TrainState:
+    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
         """Nothing but the baseline."""
+        del context
         return TrainState(initial=baseline, current=baseline, best=baseline)
 
     async def decide(self, candidate: Candidate, state: TrainState, context: RunContext) -> Decision:

@@ -19,11 +19,12 @@ from skillopt.config import Config
 from skillopt.config.derived import Sizes, credit_calls, most_edits, trial_items
 from skillopt.engine.acceptance import draft_review
 from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.acceptance.climb import climb
 from skillopt.engine.acceptance.look import look
 from skillopt.engine.acceptance.off import keep_as_measured
 from skillopt.engine.acceptance.prune import prune
 from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
-from skillopt.engine.acceptance.trial import is_shorter, run_trial
+from skillopt.engine.acceptance.trial import is_shorter
 from skillopt.engine.decision import Decision, Measured, Trial
 from skillopt.engine.run.bill import item_cost
 from skillopt.engine.run.budget import Spend
@@ -31,7 +32,6 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.power import NOISE, least_items, never_passes, proof_is_likely, smallest_gain
-from skillopt.gate.verdict import Action, Evidence, Verdict
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class PairedRule:
 
     config: Config
 
-    def opened(self, baseline: Measured) -> TrainState:
+    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
         """The baseline, and the whole error budget."""
+        del context
         ledger = AlphaLedger.opened(self.config.evaluation.gate_alpha)
         return TrainState(initial=baseline, current=baseline, best=baseline, ledger=ledger)
 
@@ -54,20 +55,13 @@ class PairedRule:
             return await keep_as_measured(candidate, state, context, promotes=False)  # only a look makes a best skill
         if candidate.skill == state.current.skill:
             return unchanged(candidate, state)
-        step = candidate.step
-        trial = await run_trial(context, candidate.skill, state, step=step, shown=candidate.shown)
-        kept = Decision(candidate.skill, candidate.origin, step, without_look(context, trial, "draft"))
-        if trial is None:
+        kept, step = await climb(candidate, state, context), candidate.step
+        if kept.draft is None:
             return kept
-        kept = replace(kept, trials=(trial,))
-        if not trial.passed:
-            action: Action = "undecided" if trial.undecided else "reject"
-            return replace(kept, verdict=without_look(context, trial, action))
-        edits = (*state.draft_edits, *candidate.edits)
-        ledger = self._ledger(state)
+        trial, ledger = kept.trials[0], self._ledger(state)
         if not self._worth_a_look(candidate, state, trial, context, ledger.price(last=False)):
-            return replace(kept, draft=candidate.skill, edits=edits)
-        pruned = await prune(context, state.best.skill, candidate.skill, edits, trial.rollouts, step=step)
+            return kept
+        pruned = await prune(context, state.best.skill, candidate.skill, kept.edits, trial.rollouts, step=step)
         found = await look(replace(candidate, skill=pruned.skill), state, context, ledger, last=False)
         return replace(
             found,
@@ -110,7 +104,7 @@ class PairedRule:
         return GateCalls(
             gate=(0, 2 * n),
             other_gate=2 * n,
-            trial=(math.ceil(trial * early), credit_calls(self.config, edits, trial) + alone),
+            trial=(math.ceil(trial * early), credit_calls(self.config, edits, sizes.selection, sizes.train) + alone),
             other_trial=alone,
             review=(0, 2 * trial),
             last=(0, 2 * n + trial),
@@ -165,20 +159,3 @@ class PairedRule:
         if is_shorter(context, candidate.skill, state.best.skill):
             return True
         return proof_is_likely([*state.draft_gains, trial.draft_gain], len(context.selection), alpha=alpha)
-
-
-def without_look(context: RunContext, trial: Trial | None, action: Action) -> Verdict:
-    """The verdict of a candidate that the selection split was not asked about."""
-    evidence = Evidence(total=len(context.selection) * context.config.evaluation.repeats)
-    if trial is None:
-        return Verdict("undecided", None, evidence, "nothing is known of the current skill on training items")
-    found = trial.verdict.evidence
-    if trial.undecided:
-        reason = f"only {found.evaluated - found.missing} of {found.total} training outcomes could be measured"
-        return Verdict("undecided", None, evidence, reason)
-    if not found.evaluated:
-        return Verdict(action, None, evidence, f"the current skill already solves all {found.total} trial items")
-    tally = f"{len(found.wins)} won, {len(found.losses)} lost of {found.evaluated} training items"
-    if action == "reject":
-        return Verdict("reject", None, evidence, f"failed its trial: {tally}")
-    return Verdict("draft", None, evidence, f"not proven yet: {tally}")

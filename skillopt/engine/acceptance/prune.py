@@ -7,9 +7,11 @@ edit wins none of them. Nothing is asked of the selection split.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillopt.config.derived import LEAST_TRIAL
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import Fallback, apply_patch
@@ -60,45 +62,78 @@ class _Draft:
 
 
 async def prune(
-    context: RunContext, base: Skill, draft: Skill, edits: Sequence[Edit], known: Sequence[Rollout], *, step: int | None
+    context: RunContext,
+    base: Skill,
+    draft: Skill,
+    edits: Sequence[Edit],
+    known: Sequence[Rollout],
+    *,
+    step: int | None,
+    budget: int | None = None,
+    clearly: bool = False,
 ) -> Pruned:
     """Leave out what harms: edits, and guidance of a slow update. `known` are the draft's training rollouts.
 
-    A draft that these do not make (notes came in between), or one part alone, is left as it is.
+    `budget` is the most that trying each may ask; neighbours are left out together where it allows no trial for each.
+    With `clearly` only what breaks more than chance would is left out. A draft that these do not make (notes came in
+    between), or one part alone, is left as it is.
     """
-    guidance = slow_update_text(draft)
-    made = _Draft(
-        base,
-        tuple(edits),
-        guidance if guidance != slow_update_text(base) else None,
-        context.config.optimizer.insert_after_fallback,
-    )
+    made = _made_of(context, base, draft, edits)
     whole = Pruned(draft, made.edits)
     if made.parts < 2 or not known or without_empty_regions(made.without(()).text) != without_empty_regions(draft.text):
         return whole
+    groups = _groups(made.parts, budget)
+    if budget is not None:
+        known = known[: max(1, budget // len(groups))]
 
     async def tried(left_out: Sequence[int]) -> tuple[Skill, Trial | None]:
         skill = made.without(left_out)
         return skill, None if skill in (draft, base) else await try_on(context, skill, known, {}, step=step)
 
-    alone = await gather_all([tried([n]) for n in range(made.parts)])
+    alone = await gather_all([tried(group) for group in groups])
     asked = [r for _, trial in alone if trial for r in trial.rollouts]
-    harmful = [n for n, (_, trial) in enumerate(alone) if trial is not None and trial.passed]
+    harmful = [n for n, (_, trial) in enumerate(alone) if _harms(trial, clearly=clearly)]
     if not harmful:
         return Pruned(draft, made.edits, rollouts=tuple(asked))
     if len(harmful) == 1:
         skill, trial = alone[harmful[0]]
     else:
-        skill, trial = await tried(harmful)
+        skill, trial = await tried([part for n in harmful for part in groups[n]])
         asked += trial.rollouts if trial else ()
         if trial is None or not trial.passed:  # together they do not hold what each promised: the best single one
             harmful = [max(harmful, key=lambda n: (_net(alone[n][1]), -n))]
             skill, trial = alone[harmful[0]]
-    left = tuple(e for n, e in enumerate(made.edits) if n not in harmful)
-    removed = tuple(e for n, e in enumerate(made.edits) if n in harmful)
-    if made.guidance is not None and len(made.edits) in harmful:
+    out = {part for n in harmful for part in groups[n]}
+    left = tuple(e for n, e in enumerate(made.edits) if n not in out)
+    removed = tuple(e for n, e in enumerate(made.edits) if n in out)
+    if made.guidance is not None and len(made.edits) in out:
         removed = (*removed, Edit("delete", target=made.guidance))
     return Pruned(skill, left, removed, tuple(asked), trial)
+
+
+def _made_of(context: RunContext, base: Skill, draft: Skill, edits: Sequence[Edit]) -> _Draft:
+    guidance = slow_update_text(draft)
+    return _Draft(
+        base,
+        tuple(edits),
+        guidance if guidance != slow_update_text(base) else None,
+        context.config.optimizer.insert_after_fallback,
+    )
+
+
+def _groups(parts: int, budget: int | None) -> list[tuple[int, ...]]:
+    """Parts that are left out together: each alone, or as few neighbours as the budget asks for."""
+    count = parts if budget is None else max(1, min(parts, budget // LEAST_TRIAL))
+    size = -(-parts // count)
+    return [tuple(range(at, min(at + size, parts))) for at in range(0, parts, size)]
+
+
+def _harms(trial: Trial | None, *, clearly: bool) -> bool:
+    """True when the draft is better without what this trial left out."""
+    if trial is None or not trial.passed:
+        return False
+    evidence = trial.verdict.evidence
+    return not clearly or _net(trial) > math.sqrt(len(evidence.wins) + len(evidence.losses))
 
 
 def _net(trial: Trial | None) -> int:

@@ -46,9 +46,9 @@ class Promise:
 
 
 class AcceptanceRule(Protocol):
-    """`strict` keeps any higher score, `paired` what is proven, `off` everything as measured."""
+    """`strict` keeps any higher score, `proof` proves the result once, `paired` proves on the way, `off` keeps all."""
 
-    def opened(self, baseline: Measured) -> TrainState:
+    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
         """The state of a run whose initial skill was just measured."""
         ...
 

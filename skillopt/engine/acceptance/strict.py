@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 
 from skillopt.config import Config
-from skillopt.config.derived import Sizes, credit_calls, credit_mode, most_edits, trial_items
+from skillopt.config.derived import Sizes, credit_calls, credit_mode, most_edits
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.compare import compare, ranks_higher
 from skillopt.engine.acceptance.off import keep_as_measured
@@ -28,8 +28,9 @@ class StrictRule:
 
     config: Config
 
-    def opened(self, baseline: Measured) -> TrainState:
+    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
         """Nothing but the baseline."""
+        del context
         return TrainState(initial=baseline, current=baseline, best=baseline)
 
     async def decide(self, candidate: Candidate, state: TrainState, context: RunContext) -> Decision:
@@ -61,8 +62,7 @@ class StrictRule:
         """An early stop at best; the whole split once more where credit sends what is left of a rejected patch."""
         n = sizes.selection * self.config.evaluation.repeats
         early = EARLY_STOP_SHARE if self.config.evaluation.gate_early_stop else 1.0
-        trial = min(sizes.train, trial_items(self.config, sizes.selection))
-        credit = credit_calls(self.config, most_edits(self.config), trial)
+        credit = credit_calls(self.config, most_edits(self.config), sizes.selection, sizes.train)
         again = 2 if credit and credit_mode(self.config) == "rejected" else 1
         return GateCalls(gate=(math.ceil(n * early), again * n), other_gate=n, trial=(0, credit), last=(0, n))
 

@@ -12,6 +12,7 @@ from skillopt.engine.decision import Trial
 from skillopt.engine.measure import stream_decision
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
+from skillopt.gate.futility import Luck, TrialGate
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
 
 
@@ -23,17 +24,18 @@ async def run_trial(
     step: int | None,
     shown: Sequence[Rollout],
     most: int | None = None,
+    luck: Luck | None = None,
 ) -> Trial | None:
     """Candidate against current skill on training items that the current one was rolled out on anyway.
 
     Items whose trajectories the optimizer has not just seen come first, at most `most` in all. None when nothing is
-    known of that skill.
+    known of that skill. With `luck` it stops early when it wins no more than that.
     """
     known = compared_with(context, state, step=step, shown=shown)[:most]
     if not known:
         return None
     shorter = is_shorter(context, candidate, state.current.skill)
-    return await try_on(context, candidate, known, state.changed_outcomes, step=step, ties_win=shorter)
+    return await try_on(context, candidate, known, state.changed_outcomes, step=step, ties_win=shorter, luck=luck)
 
 
 async def try_on(
@@ -44,24 +46,28 @@ async def try_on(
     *,
     step: int | None,
     ties_win: bool = False,
+    luck: Luck | None = None,
 ) -> Trial:
     """Ask the candidate on the items of `known` rollouts until the strict rule is settled."""
     evaluation, value = context.config.evaluation, context.metric.value
     units = [Unit(n, r.item.id, value(r.outcome), r.item.id) for n, r in enumerate(known)]
     order = (failures_first if evaluation.gate_order == "failures_first" else file_order)(units, changed_outcomes)
 
-    def fresh() -> StrictGate:
+    wary = luck is not None and evaluation.gate_order == "failures_first" and evaluation.gate_early_stop
+
+    def fresh() -> TrialGate:
         floor = evaluation.coverage_floor
-        return StrictGate(
+        gate = StrictGate(
             order, early=evaluation.gate_early_stop, coverage_floor=floor, best_score=None, ties_win=ties_win
         )
+        return TrialGate(gate, luck if luck is not None and wary else Luck())
 
     places = [(known[u.index].item, 0) for u in order]
     rollouts, decision = await stream_decision(
         context, candidate, places, fresh, stage="trial", step=step, shown_as="trial"
     )
     verdict = decision.verdict()
-    return Trial(verdict.accepted, verdict, tuple(rollouts))
+    return Trial(verdict.accepted, verdict, tuple(rollouts), decision.failing_asked)
 
 
 def compared_with(

@@ -32,7 +32,7 @@ from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
-from skillopt.engine.test_reserve import set_aside_for_test
+from skillopt.engine.test_reserve import set_aside_for_end
 from skillopt.engine.views import Views
 from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.optimizer.context import Tally
@@ -65,7 +65,7 @@ class FactorialTrainer:
         try:
             for plan in todo:
                 self._tell_starts(plan)
-                set_aside_for_test(self._rule, self._context, self.state)
+                set_aside_for_end(self._rule, self._context, self.state)
                 found = await self._round(plan, self._search)
                 await self._views.written()
                 self._enter(found)

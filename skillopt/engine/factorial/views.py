@@ -59,7 +59,6 @@ def write_round(context: RunContext, state: TrainState, found: Round, record: St
     write_step(context.run_dir, as_step(context, found), record, None)
     context.run_dir.write(f"steps/step_{step:04d}/factorial.json", _details(found))
     context.run_dir.write("effects.json", list(found.rows))
-    context.run_dir.write("draft_skill.md", state.current.skill.text)
     context.run_dir.write(f"skills/skill_v{step:04d}.md", state.current.skill.text)
     write_state(context, state)
 

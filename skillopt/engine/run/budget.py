@@ -11,7 +11,8 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from skillopt.core.errors import BudgetExceeded, ConfigError
@@ -169,6 +170,15 @@ class Budget:
     def set_aside(self, amount: Spend) -> None:
         """Keep an amount for the end of the run; `set_aside(Spend())` frees it."""
         self.held = amount
+
+    @contextmanager
+    def keeping(self, amount: Spend) -> Generator[None]:
+        """Keep an amount more out of reach for a while."""
+        self.held = self.held.plus(amount)
+        try:
+            yield
+        finally:
+            self.held = self.held.plus(amount, -1)
 
     def _warn(self) -> None:
         for kind, value, limit in (

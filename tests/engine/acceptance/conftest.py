@@ -103,6 +103,6 @@ def run(tmp_path: Path) -> Run:
         async with open_run_context(resolved, out_root=root, emit=Events()) as context:
             result = await train(context)
         asked = [json.loads(line) for line in log.read_text().splitlines()]
-        return Done(root, asked, dict(result.summary))
+        return Done(root, asked, result.summary.to_json())
 
     return start

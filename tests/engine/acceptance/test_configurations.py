@@ -14,7 +14,7 @@ from tests.engine.acceptance.conftest import Run
 FEATURES = Path(__file__).parents[3] / "configs/features"
 
 
-@pytest.mark.parametrize("name", ["paired_gate", "credit", "several_candidates", "shorter_skill"])
+@pytest.mark.parametrize("name", ["paired_gate", "proof", "credit", "several_candidates", "shorter_skill"])
 async def test_a_shipped_configuration_runs(run: Run, name: str) -> None:
     settings = yaml.safe_load((FEATURES / f"{name}.yaml").read_text())
     base = settings.pop("_base_")
@@ -32,8 +32,8 @@ async def test_a_shipped_configuration_runs(run: Run, name: str) -> None:
             assert config[key] == value, (section, key)
 
 
-@pytest.mark.parametrize(("items", "rule"), [(60, "strict"), (320, "paired")])
-def test_init_chooses_the_gate_that_the_data_can_carry(tmp_path: Path, items: int, rule: str) -> None:
+@pytest.mark.parametrize("items", [15, 60, 320])
+def test_init_chooses_one_proof_at_the_end_at_every_size(tmp_path: Path, items: int) -> None:
     data = tmp_path / "tasks.jsonl"
     data.write_text(
         "".join(json.dumps({"question": f"What is {n} + 1?", "answer": str(n + 1)}) + "\n" for n in range(items))
@@ -41,7 +41,7 @@ def test_init_chooses_the_gate_that_the_data_can_carry(tmp_path: Path, items: in
     project = tmp_path / "project"
     arguments = ["init", str(project), "--data", str(data), "--backend", "scripted", "--split-ratio", "1:1:1"]
     assert invoke(arguments) == 0
-    assert yaml.safe_load((project / "config.yaml").read_text())["evaluation"]["gate_rule"] == rule
+    assert yaml.safe_load((project / "config.yaml").read_text())["evaluation"]["gate_rule"] == "proof"
 
 
 def test_a_gate_that_can_never_pass_is_refused_before_anything_is_spent(tmp_path: Path, capsys) -> None:

@@ -1,0 +1,86 @@
+"""A look at the selection split is an effect: the journal knows each ending of a run and what it proved.
+
+So a look is never taken twice at full price. An ending that is repeated (a run killed while it looked, or started
+again) finds its own entry and decides as before; a run that was extended and ends with another text takes the next
+entry, at half the level of the one before. The entry is written before the first selection item is asked: the price is
+paid even when the look is interrupted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skillopt.core.hashing import digest
+from skillopt.core.skill import Skill
+from skillopt.engine.decision import Decision, Proof
+from skillopt.engine.run.context import RunContext
+from skillopt.store.journal import Recorded
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The `number`-th look of a run, at level `alpha`; `left` is the level of the one after."""
+
+    number: int
+    alpha: float
+
+    @property
+    def left(self) -> float:
+        """What a further ending may spend."""
+        return self.alpha / 2
+
+    @property
+    def spent(self) -> float:
+        """The levels of all endings so far, summed: the error of the run as a whole."""
+        return self.alpha * (2**self.number - 1)
+
+
+def ending_of(context: RunContext, text: Skill) -> Ending:
+    """The ending that looks at this text: its own where it was looked at before, else the next one."""
+    alpha, number = context.config.evaluation.gate_alpha, 1
+    looked = {"text": text.hash, "against": context.initial.hash, "items": _items(context)}
+    while True:
+        fact = Recorded(looked, kind="fact", stage="look", calls=0)
+        if context.journal.put_now(f"look {number}", fact).value == looked:
+            return Ending(number, alpha / 2 ** (number - 1))
+        number += 1
+
+
+def remember(context: RunContext, ending: Ending, decision: Decision) -> None:
+    """Record what a look came to."""
+    value = {
+        "proven": decision.verdict.accepted,
+        "text": decision.decided_on.text,
+        "origin": decision.origin,
+        "step": decision.step,
+    }
+    context.journal.put_now(f"outcome of look {ending.number}", Recorded(value, kind="fact", stage="look", calls=0))
+
+
+def last_proof(context: RunContext) -> Proof | None:
+    """The last text that an ending of this run proved, None when there is none."""
+    found: Proof | None = None
+    number = 1
+    while (entry := context.journal.get(f"look {number}")) is not None:
+        outcome = context.journal.get(f"outcome of look {number}")
+        value: dict[str, Any] = outcome.value if outcome is not None else {}
+        same = entry.value["against"] == context.initial.hash and entry.value["items"] == _items(context)
+        if value.get("proven") and same:
+            found = Proof(Skill(value["text"]), value["origin"], value["step"])
+        number += 1
+    return found
+
+
+def reading_of(context: RunContext, texts: list[Skill]) -> int:
+    """Which reading of the sealed test this is: every set of texts that is tested is one, however often it is run."""
+    number, tested = 1, sorted(text.hash for text in texts)
+    while True:
+        fact = Recorded(tested, kind="fact", stage="test", calls=0)
+        if context.journal.put_now(f"test reading {number}", fact).value == tested:
+            return number
+        number += 1
+
+
+def _items(context: RunContext) -> str:
+    return digest([item.digest for item in context.selection])
