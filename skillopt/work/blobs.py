@@ -23,12 +23,19 @@ class Blobs:
 
     folder: str
 
+    @classmethod
+    def temporary(cls) -> Blobs:
+        """A place nobody else has, not made before something is put there: most runs have no blobs at all."""
+        import tempfile
+
+        return cls(os.path.join(tempfile.gettempdir(), f"skillopt-work-{os.getpid()}-{os.urandom(8).hex()}"))
+
     def put(self, data: bytes) -> str:
         """Store and name them: SHA-256, 64 hex digits."""
         digest = _digest(data)
         target = os.path.join(self.folder, digest)
         if not os.path.exists(target):
-            os.makedirs(self.folder, exist_ok=True)
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
             temporary = os.path.join(self.folder, f".{digest[:16]}.{os.urandom(4).hex()}")
             with open(temporary, "wb") as file:
                 file.write(data)

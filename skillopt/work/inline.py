@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import cast
@@ -63,7 +62,7 @@ class InlineExecutor:
 
     def _store(self) -> Blobs:
         if self._blobs is None:
-            self._blobs = Blobs(tempfile.mkdtemp(prefix="skillopt-work-"))
+            self._blobs = Blobs.temporary()
         return self._blobs
 
     def _unit(self, work: Work) -> Unit:

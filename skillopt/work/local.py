@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import shutil
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
@@ -224,7 +223,7 @@ class LocalExecutor:
 
     def _store(self) -> Blobs:
         if self._blobs is None:
-            self._blobs = Blobs(tempfile.mkdtemp(prefix="skillopt-work-"))
+            self._blobs = Blobs.temporary()
         return self._blobs
 
 
