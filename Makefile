@@ -43,7 +43,7 @@ imports: $(DEV_STAMP)
 	$(BIN)/lint-imports
 
 types: $(DEV_STAMP)
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 # Tests marked local_model need the model's file; where no source can be reached they are skipped and say why.
 model: $(DEV_STAMP)
