@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
-from skillopt.core.errors import SkillOptError
+from skillopt.core.errors import SkillOptError, TransientModelError
 from skillopt.core.item import Item
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
@@ -159,13 +159,15 @@ async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
     try:
         backend = create_backend(settings.backend, {**asdict(settings), "api_key": secret, "engines": engines})
         try:
-            await backend.complete(request)
+            reply = await backend.complete(request)
         finally:
             await backend.aclose()
     except SkillOptError as error:
         failed = _failed("", error)
         known = (secret, *environment_secrets(os.environ))
-        return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or "check model.*")
+        return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or _fix(error))
+    if reply.finish == "stop" and not reply.text.strip() and not reply.tool_calls:
+        return Check("", "failed", f"{who}: it answered, and said nothing", "check that the server has this model")
     return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
 
 
@@ -179,9 +181,18 @@ async def _ask_agent(config: Config, settings: RoleSettings) -> Check:
     except SkillOptError as error:
         failed = _failed("", error)
         known = (settings.api_key.get_secret_value(), *environment_secrets(os.environ))
-        return Check("", "failed", redact(f"{settings.backend}: {failed.found}", known), failed.fix or "check model.*")
+        return Check("", "failed", redact(f"{settings.backend}: {failed.found}", known), failed.fix or _fix(error))
     who = f"{settings.model or 'its own model'} via {settings.backend} {version}"
     return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+
+
+def _fix(error: SkillOptError) -> str:
+    """What to do about an error that does not say it itself, by its cause."""
+    if isinstance(error, TransientModelError):
+        if error.overloaded:
+            return "wait until the provider takes calls again, or raise the account's limit"
+        return "start the server, or check its address and the network between"
+    return "check the role's backend, model and address"
 
 
 def _failed(name: str, error: SkillOptError) -> Check:

@@ -39,6 +39,7 @@ _HINTS = {
     308: "the server sends calls elsewhere; give the final address",
 }
 _UNKNOWN_MODEL = re.compile(r"model_not_found|DeploymentNotFound|not_found_error|model\b.{0,80}(?:not exist|not found)")
+_AZURE_HINT = "check the endpoint (without /openai), the name of the deployment and the api version of this role"
 _MODEL_HINT = "check the model name of this role"
 LONGEST_WORDS = 600
 
@@ -202,6 +203,8 @@ def status_error(
         return TransientModelError(message, retry_after=retry_after(headers), overloaded=overloaded)
     if status == 413 or (status in (400, 422) and _CONTEXT.search(body)):
         return ContextOverflow(message)
+    if status == 404 and "/openai/" in where and "api-version=" in where:
+        return FatalModelError(message, hint=_AZURE_HINT)
     hint = _MODEL_HINT if status in (400, 404) and _UNKNOWN_MODEL.search(body) else _HINTS.get(status, "")
     return FatalModelError(message, hint=hint)
 

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from skillopt.config.roles import RoleSettings
 from skillopt.core.errors import CircuitOpen, ContextOverflow, FatalModelError, TransientModelError
+from skillopt.engine.run import doctor
 from skillopt.model.client import Client
+from skillopt.model.local.server import EnginePool
 from skillopt.model.providers.anthropic_wire import read_message
 from skillopt.model.providers.responses import read_response
-from skillopt.model.providers.wire import read_reply
+from skillopt.model.providers.wire import read_reply, status_error
 from skillopt.model.types import ChatReply, Usage
 from tests.model.model_support import compatible
 from tests.model.providers.test_openai_compatible import Fixed, complete, good
@@ -184,3 +187,21 @@ async def test_an_empty_answer_may_take_no_tokens(rig: Callable[..., Any]) -> No
     async with Fixed(lambda _: good("", usage={"prompt_tokens": 5, "completion_tokens": 0})) as server:
         reply = await rig(compatible(server.url)).chat()
         assert reply.usage == Usage(10, 0), "asked twice, because it was empty"
+
+
+def test_a_404_of_azure_names_azures_own_fix() -> None:
+    where = "https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=1"
+    error = status_error(404, '{"error": {"message": "Resource not found"}}', {}, where=where, secrets=())
+    assert "deployment" in error.hint and "/v1" not in error.hint
+
+
+async def test_doctor_does_not_pass_a_model_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(handler: Any) -> Any:
+        async with Fixed(handler) as server:
+            settings = RoleSettings(role="target", backend="openai_compatible", model="m", base_url=server.url)
+            return await doctor._ask(settings, EnginePool())  # pyright: ignore[reportPrivateUsage]
+
+    assert (await found(lambda _: good("ready"))).state == "ok"
+    assert (await found(lambda _: good(""))).state == "failed"
+    busy = await found(lambda _: web.json_response({"error": {"message": "slow down"}}, status=429))
+    assert busy.state == "failed" and "limit" in busy.fix
