@@ -41,7 +41,7 @@ async def test_a_shipped_configuration_runs(name: str, tmp_path: Path) -> None:
         result = await train(context)
         stages = {row.stage for row in context.journal.ledger()}
     assert result.stopped is None and stage in stages
-    assert result.summary["total_steps"] == 4
+    assert result.summary.total_steps == 4
 
 
 @pytest.mark.parametrize(
