@@ -3,7 +3,7 @@
 `Noisy` is the world of issue 9: each item needs one of eight rules and is answered right with probability .78–.98 with
 it and .20–.60 without (a luck fixed per item; a fresh prompt is a fresh draw); each of eight harmful rules multiplies
 an eighth of the items by .35. The others change one thing at a time: rarer useful edits, pairs that hurt or need each
-other and dilution by length, edits on one place and edits that build on others, lines that only help the very items
+other and dilution by length, lines that only help the very items
 they were written for, one idea in many wordings. A world is only reached through `score` and `propose`; the texts that
 it proposes are words that say nothing about their worth.
 """
@@ -56,8 +56,6 @@ class Shape:
     """Range of how well a wording works, as share of the idea's effect."""
     memorised: float = 0.0
     """Share of the proposals that help their own items only."""
-    places: bool = False
-    """A third of the ideas are replacements on shared lines of the base, a few need another edit's line."""
     addressing: float = 0.75
     """Probability that an edit names the items that it is for; else it names others that were shown."""
     hashed: bool = False
@@ -71,7 +69,6 @@ SHAPES: dict[str, Shape] = {
     "noisy": Shape("noisy"),
     "rare": Shape("rare", p_useful=0.20, p_harmful=0.30),
     "pairs": Shape("pairs", pairs=True, dilution=0.002),
-    "places": Shape("places", places=True),
     "wordings": Shape("wordings", wordings=6, strength=(0.5, 1.0)),
     "memorised": Shape("memorised", memorised=0.25),
     "sixty": Shape("sixty", items=30),
