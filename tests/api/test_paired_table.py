@@ -8,7 +8,8 @@ import pytest
 
 from skillopt.api.paired_table import PairedTable
 from skillopt.core.errors import DataError
-from skillopt.gate.interval import mean_interval, sign_test
+from skillopt.gate.interval import mean_interval
+from skillopt.gate.pvalue import sign_p
 
 
 def test_the_numbers() -> None:
@@ -20,7 +21,7 @@ def test_the_numbers() -> None:
     one = table.pairs[0]
     assert (one.wins, one.losses, one.n, one.delta) == (10, 0, 20, 0.5)
     assert one.interval == mean_interval([1.0, 0.0] * 10, alpha=0.05 / 3)
-    assert one.p == pytest.approx(3 * sign_test(10, 0)) and one.words == "better is better"
+    assert one.p == pytest.approx(3 * 2 * sign_p(10, 0)) and one.words == "better is better"
     assert table.pairs[1].n == 18 and table.pairs[2].words == "not distinguishable"
     with pytest.raises(DataError, match="no item in common"):
         PairedTable.of({"a": {"x": 1.0}, "b": {"y": 1.0}})
