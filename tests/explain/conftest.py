@@ -11,7 +11,7 @@ from tests.explain.toy_runs import run, write_project
 
 MODES: dict[str, dict[str, Any]] = {
     "strict": {},
-    "paired": {"evaluation__gate_rule": "paired"},
+    "paired": {"evaluation__gate_rule": "paired", "evaluation__gate_alpha": 0.3, "train__seed": 3},
     "gate off": {"evaluation__use_gate": False},
     "everything": {
         "train__num_epochs": 3,
