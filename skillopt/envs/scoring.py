@@ -15,7 +15,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from skillopt.agents.base import Attempt, TokenSums
 from skillopt.core.errors import ConfigError, DataError, ModelError, SkillOptError, StopRun
@@ -26,9 +26,11 @@ from skillopt.core.outcome import Missing, Outcome, Scored, checked
 from skillopt.core.rollout import Rollout
 from skillopt.envs.judged import needs_judge
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest
-from skillopt.store.journal import Journal, Recorded
 from skillopt.work.errors import WorkerLost
 from skillopt.work.executor import Executor
+
+if TYPE_CHECKING:
+    from skillopt.store.journal import Journal
 
 _KEY_VERSION = 1
 
@@ -135,6 +137,8 @@ async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreCon
                   "text": text_digest(attempt.text), "on": rests_on, "repeat": ctx.rollout.repeat})  # fmt: skip
     if journal.replay and journal.get(key) is None:  # recorded by a version that did not store scores
         return await _scored_now(env, item, attempt, ctx)
+
+    from skillopt.store.journal import Recorded  # a misspelt key is told without a database
 
     async def thunk() -> Recorded:
         outcome = await _scored_now(env, item, attempt, ctx)

@@ -70,7 +70,8 @@ async def test_each_provider(name: str, tmp_path: Path) -> None:
         for check in await checked(config_of(tmp_path, content, f"{server.root}/elsewhere")):
             one_line(check, says=f"{server.root}/elsewhere", fix="check the ")
         for check in await checked(config_of(tmp_path, content, server.root, model="no-such-model")):
-            one_line(check, says="no-such-model", fix="check the model name of this role")
+            fix = "the name of the deployment" if name == "azure" else "check the model name of this role"
+            one_line(check, says="no-such-model", fix=fix)
         root = server.root
     for check in await checked(config_of(tmp_path, content, root)):
         one_line(check, says="the connection failed", fix="")

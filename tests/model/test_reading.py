@@ -52,10 +52,17 @@ def test_any_json(read: Callable[[str, str], ChatReply], body: Any, around: str)
 def test_odd_content(odd: Any) -> None:
     for read, body in (
         (read_reply, {"choices": [{"message": {"content": odd, "tool_calls": odd, "refusal": odd}}], "usage": odd}),
-        (read_response, {"output": [{"type": "message", "content": odd}, odd], "usage": odd, "status": odd}),
+        (read_response, {"output": [{"type": "message", "content": odd}, odd], "usage": odd}),
         (read_message, {"content": [odd, {"type": "tool_use", "input": odd}], "usage": odd, "stop_reason": odd}),
     ):
         assert isinstance(read(json.dumps(body), "http://x"), ChatReply)
+
+
+@pytest.mark.parametrize("odd", [5, "text", {}, [], [None], True])
+def test_a_response_of_unknown_status_is_no_answer(odd: Any) -> None:
+    body = {"output": [{"type": "message", "content": [{"type": "output_text", "text": "4"}]}], "status": odd}
+    with pytest.raises(TransientModelError, match="without output"):
+        read_response(json.dumps(body), "http://x")
 
 
 @pytest.mark.parametrize("read", [read_reply, read_response, read_message])
