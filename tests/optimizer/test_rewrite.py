@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from skillopt.core.change import Document, Documents, Suggestion, Suggestions
 from skillopt.core.errors import BudgetExceeded, TransientModelError
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
-from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.model.types import ChatReply
 from skillopt.optimizer import buffer
 from skillopt.optimizer.aggregate import aggregate, merge
@@ -19,6 +18,8 @@ from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.reflect import reflect
 from skillopt.optimizer.rewrite import candidate, rewrite
 from skillopt.optimizer.select import select
+from skillopt.records.gate import GateRecord
+from skillopt.records.vocabulary import Action
 
 from .conftest import SKILL, ToyEnv, rollout
 
@@ -236,7 +237,7 @@ def test_protected_bytes_stay_whatever_is_written(pieces):
      (document("Tidy"), {"title": "Tidy", "change_summary": ["wrote Tidy"]}, "document «Tidy»: wrote Tidy")],
 )  # fmt: skip
 def test_rejected_items_are_remembered_in_the_shape_of_their_mode(item, kept, shown):
-    verdict = Verdict("reject", 0.5, Evidence(), "no").to_json()
+    verdict = GateRecord(Action.REJECT, "no", candidate_gate_score=0.5)
     entry = buffer.entry(
         step=1, verdict=verdict, current_score=0.5, n_total=4, patterns=[], items=(item,), unmatched=()
     )
