@@ -249,7 +249,11 @@ async def test_i6_a_larger_budget_continues_to_the_same_result(rig: Rig) -> None
     stopped = await rig.train("run", "budget.max_calls=60")
     assert stopped.code == 0
     got = await rig.done("run", "budget.max_calls=null")
-    assert differences(whole, got) == []
+    # The capped run had read the sealed test with other texts: the second reading is numbered, nothing else differs.
+    assert set(differences(whole, got)) == {"report.md", "summary.json"}
+    summary = rig.read("whole", "summary.json")
+    said = f"{summary['verdict']} This is reading 2 of the sealed test, not the first."
+    assert rig.read("run", "summary.json") == {**summary, "test_reading": 2, "verdict": said}
 
 
 SECRET = "zq-very-private-7351-value"

@@ -237,7 +237,7 @@ def test_protected_bytes_stay_whatever_is_written(pieces):
      (document("Tidy"), {"title": "Tidy", "change_summary": ["wrote Tidy"]}, "document «Tidy»: wrote Tidy")],
 )  # fmt: skip
 def test_rejected_items_are_remembered_in_the_shape_of_their_mode(item, kept, shown):
-    verdict = GateRecord(Action.REJECT, "no", candidate_gate_score=0.5)
+    verdict = GateRecord(action=Action.REJECT, reason="no", candidate_gate_score=0.5)
     entry = buffer.entry(
         step=1, verdict=verdict, current_score=0.5, n_total=4, patterns=[], items=(item,), unmatched=()
     )
