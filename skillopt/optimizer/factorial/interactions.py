@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skillopt.optimizer.factorial.algebra import Floats
 from skillopt.optimizer.factorial.algebra import Floats, products
 from skillopt.optimizer.factorial.model import Belief, Evidence
 
@@ -39,13 +40,7 @@ def demanded(
     residual = residual - (level / (seen + 6.0))[item_rows]
     mains = table[:, 1 : 1 + 2 * count : 2][:, among]
     z_scores = contrasts(mains, residual, noise)
-    size = len(among)
-    clear = [
-        (-abs(round(float(z_scores[i, j]), 6)), (among[i], among[j]))
-        for i in range(size)
-        for j in range(i + 1, size)
-        if abs(float(z_scores[i, j])) > z
-    ]
+    clear = [(-abs(round(float(z_scores[i, j]), 6)), (among[i], among[j])) for i, j in np.argwhere(abs(z_scores) > z)]
     return tuple(sorted(pair for _, pair in sorted(clear)[:most]))
 
 
@@ -53,8 +48,8 @@ def contrasts(mains: Floats, residual: Floats, noise: float) -> Floats:
     """For each pair (upper triangle) by how many standard errors the contrast of its four combinations is from zero;
     0 where a combination was hardly seen."""
     ones, total = mains.sum(axis=0), float(len(mains))
-    one_sums, total_sum = products(mains, residual), float(residual.sum())
-    both, both_sums = products(mains, mains), products(mains * residual[:, None], mains)
+    one_sums, total_sum = mains.T @ residual, float(residual.sum())
+    both, both_sums = mains.T @ mains, (mains * residual[:, None]).T @ mains
     counts = [both, ones[:, None] - both, ones[None, :] - both, total - ones[:, None] - ones[None, :] + both]
     sums = [
         both_sums,
@@ -62,8 +57,8 @@ def contrasts(mains: Floats, residual: Floats, noise: float) -> Floats:
         one_sums[None, :] - both_sums,
         total_sum - one_sums[:, None] - one_sums[None, :] + both_sums,
     ]
-    enough = np.min(np.stack(counts), axis=0) >= _LEAST
-    safe: list[Floats] = [np.maximum(n, 1.0) for n in counts]
+    enough = np.minimum.reduce(counts) >= _LEAST
+    safe = [np.maximum(n, 1.0) for n in counts]
     a, b, c, d = (s / n for s, n in zip(sums, safe, strict=True))
-    error = np.sqrt(noise * (1 / safe[0] + 1 / safe[1] + 1 / safe[2] + 1 / safe[3]))
+    error = np.sqrt(noise * sum(1 / n for n in safe))
     return np.triu(np.where(enough, (a - b - c + d) / error, 0.0), 1)

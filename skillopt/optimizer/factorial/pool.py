@@ -61,6 +61,7 @@ class Pool:
         self.alternatives: dict[int, set[int]] = {}
         self.needs: dict[int, int] = {}
         self._families: dict[int, set[int]] = {}
+        self._families: dict[int, set[int]] = {}
         self._by_key: dict[str, int] = {}
         self._meanings: list[Meaning] = []
         self._vocabulary = Vocabulary()
@@ -83,6 +84,7 @@ class Pool:
         family = number if proposal.variant_of is None else self.factors[proposal.variant_of].family
         factor = Factor(number, proposal.edit, round_, family, own=set(proposal.addressed))
         self.factors.append(factor)
+        self._families.setdefault(family, set()).add(number)
         self._families.setdefault(family, set()).add(number)
         self._meanings.append(meaning)
         self._vocabulary.add(meaning)

@@ -66,6 +66,10 @@ async def test_a_stop_in_an_optimizer_call(tmp_path: Path, stage: str, number: i
     assert again.stopped_by is None
     # The stopped run had read the sealed test: its second reading is told in these two, nothing else differs.
     assert set(differences(files(whole), files(again))) <= {"report.md", "summary.json"}
+    told = {"verdict", "test_reading"}
+    then, now = whole.read("summary.json"), again.read("summary.json")
+    assert {k: v for k, v in now.items() if k not in told} == {k: v for k, v in then.items() if k not in told}
+    assert now["verdict"].startswith(then["verdict"])
 
 
 async def test_a_lost_rollout_costs_its_pair_and_not_the_run(tmp_path: Path) -> None:
