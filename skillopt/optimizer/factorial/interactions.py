@@ -7,9 +7,10 @@ clearest first, and stays while it is clear.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
-from skillopt.optimizer.factorial.algebra import Floats
 from skillopt.optimizer.factorial.algebra import Floats, products
 from skillopt.optimizer.factorial.model import Belief, Evidence
 
@@ -40,7 +41,11 @@ def demanded(
     residual = residual - (level / (seen + 6.0))[item_rows]
     mains = table[:, 1 : 1 + 2 * count : 2][:, among]
     z_scores = contrasts(mains, residual, noise)
-    clear = [(-abs(round(float(z_scores[i, j]), 6)), (among[i], among[j])) for i, j in np.argwhere(abs(z_scores) > z)]
+    clear = [
+        (-abs(round(float(z_scores[i, j]), 6)), (among[i], among[j]))
+        for i, j in combinations(range(len(among)), 2)
+        if abs(float(z_scores[i, j])) > z
+    ]
     return tuple(sorted(pair for _, pair in sorted(clear)[:most]))
 
 
@@ -48,8 +53,8 @@ def contrasts(mains: Floats, residual: Floats, noise: float) -> Floats:
     """For each pair (upper triangle) by how many standard errors the contrast of its four combinations is from zero;
     0 where a combination was hardly seen."""
     ones, total = mains.sum(axis=0), float(len(mains))
-    one_sums, total_sum = mains.T @ residual, float(residual.sum())
-    both, both_sums = mains.T @ mains, (mains * residual[:, None]).T @ mains
+    one_sums, total_sum = products(mains, residual), float(residual.sum())
+    both, both_sums = products(mains, mains), products(mains * residual[:, None], mains)
     counts = [both, ones[:, None] - both, ones[None, :] - both, total - ones[:, None] - ones[None, :] + both]
     sums = [
         both_sums,
@@ -57,7 +62,7 @@ def contrasts(mains: Floats, residual: Floats, noise: float) -> Floats:
         one_sums[None, :] - both_sums,
         total_sum - one_sums[:, None] - one_sums[None, :] + both_sums,
     ]
-    enough = np.minimum.reduce(counts) >= _LEAST
+    enough = np.all(np.array(counts) >= _LEAST, axis=0)
     safe = [np.maximum(n, 1.0) for n in counts]
     a, b, c, d = (s / n for s, n in zip(sums, safe, strict=True))
     error = np.sqrt(noise * sum(1 / n for n in safe))

@@ -167,8 +167,8 @@ class Sums:
         """Add rows."""
         millionths = np.rint(np.array(scores) * _MILLION)
         at = np.array(items, dtype=np.int64)
-        self.gram += table.T @ table
-        self.cross += table.T @ millionths
+        self.gram += products(table, table)
+        self.cross += products(table, millionths)
         np.add.at(self.by_item, at, table)
         np.add.at(self.totals, at, millionths)
         np.add.at(self.seen, at, 1)
@@ -192,8 +192,8 @@ def posterior(
     # The level of an item is integrated out; items seen equally often share one exact sum.
     for times in sorted({int(n) for n in sums.seen if n}):
         chosen = sums.seen == times
-        gram = gram - (sums.by_item[chosen].T @ sums.by_item[chosen]) / (times + ratio)
-        cross = cross - (sums.by_item[chosen].T @ sums.totals[chosen]) / (times + ratio)
+        gram = gram - products(sums.by_item[chosen], sums.by_item[chosen]) / (times + ratio)
+        cross = cross - products(sums.by_item[chosen], sums.totals[chosen]) / (times + ratio)
     precision = precision + gram / prior.noise
     lower = cholesky(precision)
     mean = solve_upper(lower, solve_lower(lower, shift + cross / _MILLION / prior.noise))
