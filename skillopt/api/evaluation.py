@@ -19,8 +19,9 @@ from skillopt.engine.evaluate import Evaluated, evaluate, split_names
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.engine.run.opening import open_run_context, read_skill
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import EVALUATION, OutputDirectory, eval_place, evaluation_identity
+from skillopt.engine.run.prepare import read_skill
 from skillopt.records.directory import RunDir
 
 __all__ = ["Evaluated", "Evaluating", "prepare", "read_skill", "split_names"]

@@ -8,8 +8,9 @@ from pathlib import Path
 from skillopt.config import Config, Resolved
 from skillopt.core.skill import Skill
 from skillopt.engine.run.events import Events, Observer
-from skillopt.engine.run.opening import load_env, load_initial, open_run_context, read_skill
+from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import selftest_place
+from skillopt.engine.run.prepare import load_env, load_initial, read_skill
 from skillopt.engine.selftest import SelfTest, selftest
 from skillopt.envs.base import Splits
 from skillopt.explain.ablation import Ablation, Wish, ablate

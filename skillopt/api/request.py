@@ -31,8 +31,8 @@ from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.core.errors import ConfigError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.given import Given, Interrupt
-from skillopt.engine.run.opening import read_skill
 from skillopt.engine.run.output_directory import OUTPUTS
+from skillopt.engine.run.prepare import read_skill
 from skillopt.envs.base import Env
 from skillopt.envs.data.loading import item_files, read_rows, the_items_file
 from skillopt.envs.jsonl.settings import JsonlSettings

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from skillopt.config.derived import steps_per_epoch
 from skillopt.engine.batches import StepPlan, epoch_steps
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.opening import check_train_size
+from skillopt.engine.run.prepare import check_train_size
 from skillopt.store.journal import Recorded
 
 

@@ -9,7 +9,7 @@ from skillopt.config import Config, fingerprint_fields, role_settings
 from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import as_object
-from skillopt.engine.run.opening import load_env
+from skillopt.engine.run.prepare import load_env
 from skillopt.explain.ablation import Wish
 from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced

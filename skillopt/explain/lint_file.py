@@ -17,7 +17,7 @@ from skillopt.core.errors import ConfigError, DataError, RunDirError, SkillOptEr
 from skillopt.core.leakage import Leak, LeakIndex
 from skillopt.core.lint import Document, Finding, lint
 from skillopt.core.skill import Skill
-from skillopt.engine.run.opening import leak_index, load_env, load_initial, read_skill
+from skillopt.engine.run.prepare import leak_index, load_env, load_initial, read_skill
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.tokens import expected
 from skillopt.records.reading import Run, open_run

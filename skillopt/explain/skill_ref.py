@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.skill import Skill
-from skillopt.engine.run.opening import read_skill
+from skillopt.engine.run.prepare import read_skill
 from skillopt.explain.provenance import Traced, trace
 from skillopt.records.reading import Run, open_run
 

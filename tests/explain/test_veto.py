@@ -12,7 +12,7 @@ from skillopt.cli.main import invoke
 from skillopt.config import OptimizerSection
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.skill import Skill
-from skillopt.engine.run.opening import leak_index
+from skillopt.engine.run.prepare import leak_index
 from skillopt.envs.base import Splits
 from skillopt.optimizer.veto import complaints, faults, in_proposed_order, lines_without_faults, without_faults
 from tests.explain import toy_runs

@@ -21,7 +21,7 @@ from skillopt.core.errors import SkillOptError, TransientModelError
 from skillopt.core.item import Item
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
-from skillopt.engine.run.opening import load_env, load_initial
+from skillopt.engine.run.prepare import load_env, load_initial
 from skillopt.envs.base import Env
 from skillopt.envs.control import positive_control
 from skillopt.envs.judged import needs_judge

@@ -16,27 +16,25 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import yaml
 
 from skillopt.agents.exec import ExecAgent
-from skillopt.config import Config, Resolved, compare_fingerprints, fingerprint_fields, flat_export, structured_export
+from skillopt.config import Config, Resolved, flat_export, structured_export
 from skillopt.config.derived import steps_per_epoch
 from skillopt.config.roles import RoleName, RoleSettings, role_settings
-from skillopt.core.errors import ConfigError, DataError, ModelError, RunDirError, StopRun
-from skillopt.core.hashing import digest
-from skillopt.core.leakage import LeakIndex
-from skillopt.core.regions import with_block
+from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
-from skillopt.engine.run.context import RunContext, reminders
+from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.events import Events, run_id_of
 from skillopt.engine.run.executor import agents_at_once, create_executor
+from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
+from skillopt.engine.run.prepare import check_train_size, leak_index, load_env, starting_skill
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.timings import Timings
-from skillopt.envs.base import Env, Splits, hidden_reference
-from skillopt.envs.judged import judge_texts, needs_judge
-from skillopt.envs.registry import create_env
+from skillopt.envs.base import Env, Splits
+from skillopt.envs.judged import needs_judge
 from skillopt.model.client import Client
 from skillopt.model.local.partial_download import Report
 from skillopt.model.local.server import EnginePool
@@ -73,63 +71,6 @@ class HoldsSecrets(Protocol):
 
     @property
     def secrets(self) -> Sequence[str]: ...
-
-
-PACKAGE_ROOT = Path(__file__).resolve().parents[3]
-
-
-def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHING) -> tuple[Env, Splits]:
-    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing.
-
-    A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
-    `out_root` (a plan, a dry run) nothing is written.
-    """
-    if given.env is not None:
-        return given.env, given.env.load()
-    settings = config.env
-    if out_root is not None and not settings.split_output_dir:
-        settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
-    env = create_env(settings.name, settings, config.env_settings)
-    return env, env.load()
-
-
-def check_train_size(config: Config, splits: Splits) -> None:
-    """A given `train.train_size` must be what the data hold before `limit`. Raises `ConfigError` naming both."""
-    given, loaded = config.train.train_size, splits.train_total or len(splits.train)
-    if given and given != loaded:
-        raise ConfigError(
-            f"train.train_size={given}, but the data hold {loaded} training items", hint="correct it, or leave it at 0"
-        )
-
-
-def load_initial(config: Config) -> Skill:
-    """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
-    name = config.env.skill_init
-    if not name:
-        return Skill("")
-    for path in (Path(name), PACKAGE_ROOT / name):
-        if path.is_file():
-            return read_skill(path)
-    raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
-
-
-def starting_skill(config: Config, given: Given = NOTHING) -> Skill:
-    """The bytes that training starts from and that the baseline is measured on: the initial skill, with an empty
-    appendix where reflection may write notes."""
-    initial = given.initial or load_initial(config)
-    return with_block(initial) if reminders(config) else initial
-
-
-def read_skill(path: Path) -> Skill:
-    """Read a skill file as UTF-8, byte for byte. `<run>/skills/best_skill.md` finds the run's root file."""
-    if not path.is_file() and path.name == "best_skill.md" and path.parent.name == "skills":
-        path = path.parent.parent / path.name
-    try:
-        return Skill(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise DataError(f"skill file {path}: {error.strerror}", hint="check the path") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
 
 
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
@@ -242,38 +183,6 @@ async def open_run_context(
         for role in asked_roles(env, need):
             await probe(clients[role])
         yield context
-
-
-def check_fingerprint(
-    journal: Journal, config: Config, env: Env, splits: Splits, initial: Skill, *, allow: bool
-) -> None:
-    """Refuse a run directory that holds a run with other settings, data or skill, naming what changed.
-
-    What extends a run (more epochs, a larger budget) or cannot change its result is let through.
-    """
-    now: dict[str, Any] = {
-        **fingerprint_fields(config),
-        "data": {name: digest([i.digest for i in splits.named(name)]) for name in ("train", "selection", "test")},
-        "initial_skill": initial.hash,
-        "environment": env.version,
-    }
-    before = journal.get_meta("fingerprint")
-    paid = journal.count("chat") or journal.count("agent")
-    if before is not None and paid:  # a run that has not paid for an answer yet binds nobody
-        changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
-        changed += [
-            f"{name}: {before.get(name)} -> {now[name]}"
-            for name in ("initial_skill", "environment")
-            if before.get(name) != now[name]
-        ]
-        was: dict[str, str] = before.get("data") or {}
-        changed += [f"data: other {name} items" for name, value in now["data"].items() if was.get(name) != value]
-        if changed and not allow:
-            raise RunDirError(
-                f"this directory holds a run with another configuration ({'; '.join(changed)})",
-                hint="use another env.out_root, or --allow-config-change to continue here anyway",
-            )
-    journal.set_meta("fingerprint", now)
 
 
 def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
@@ -410,17 +319,6 @@ def _write_config(run_dir: RunDir, config: Config, splits: Splits) -> None:
     run_dir.write("config.json", flat)
     text: str = yaml.safe_dump(nested, sort_keys=False, allow_unicode=True)  # pyright: ignore[reportUnknownMemberType]
     run_dir.write("config.yaml", text)
-
-
-def leak_index(env: Env, splits: Splits) -> LeakIndex:
-    """What must not be copied into the skill: items and gold values of every split, and what a judge is told."""
-    texts: dict[str, list[str]] = {}
-    for name in ("train", "selection", "test"):
-        items = splits.named(name)
-        shown = [text for item in items for text in (env.task_text(item), hidden_reference(env, item))]
-        texts[f"{name}_item"] = [text for text in shown if text]
-        texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
-    return LeakIndex({**texts, "judge_text": judge_texts(env)})
 
 
 async def probe(client: Client | ExecAgent) -> None:

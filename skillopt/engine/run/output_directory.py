@@ -20,9 +20,9 @@ from skillopt.config import Config, fingerprint_fields
 from skillopt.core.errors import ConfigError, JournalError, RunDirError, SkillOptError
 from skillopt.core.hashing import digest
 from skillopt.core.skill import Skill
+from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.engine.run.opening import check_fingerprint, load_env
-from skillopt.engine.run.prepare import Work
+from skillopt.engine.run.prepare import Work, load_env
 from skillopt.records.directory import JOURNAL
 from skillopt.store.atomic import file_error
 from skillopt.store.journal import Journal

@@ -1,14 +1,26 @@
-"""From a configuration to what a run works on: environment, items, initial skill. Nothing is spent or written here."""
+"""From a configuration to what a run works on: environment, items, initial skill, and what no skill may copy of them.
+
+Nothing is spent here and no run directory is opened, so the forecast, the checks and the explanations read the same
+inputs as the run itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from skillopt.config import Config
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.leakage import LeakIndex
+from skillopt.core.regions import with_block
 from skillopt.core.skill import Skill
+from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.engine.run.opening import check_train_size, load_env, starting_skill
-from skillopt.envs.base import Env, Splits
+from skillopt.envs.base import Env, Splits, hidden_reference
+from skillopt.envs.judged import judge_texts
+from skillopt.envs.registry import create_env
+
+PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
@@ -26,3 +38,68 @@ def load_work(config: Config, given: Given = NOTHING) -> Work:
     env, splits = load_env(config, given=given)
     check_train_size(config, splits)
     return Work(config, env, splits, starting_skill(config, given))
+
+
+def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHING) -> tuple[Env, Splits]:
+    """Build the environment and read its items. Raises `ConfigError` or `DataError`; spends nothing.
+
+    A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
+    `out_root` (a plan, a dry run) nothing is written.
+    """
+    if given.env is not None:
+        return given.env, given.env.load()
+    settings = config.env
+    if out_root is not None and not settings.split_output_dir:
+        settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
+    env = create_env(settings.name, settings, config.env_settings)
+    return env, env.load()
+
+
+def check_train_size(config: Config, splits: Splits) -> None:
+    """A given `train.train_size` must be what the data hold before `limit`. Raises `ConfigError` naming both."""
+    given, loaded = config.train.train_size, splits.train_total or len(splits.train)
+    if given and given != loaded:
+        raise ConfigError(
+            f"train.train_size={given}, but the data hold {loaded} training items", hint="correct it, or leave it at 0"
+        )
+
+
+def load_initial(config: Config) -> Skill:
+    """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
+    name = config.env.skill_init
+    if not name:
+        return Skill("")
+    for path in (Path(name), PACKAGE_ROOT / name):
+        if path.is_file():
+            return read_skill(path)
+    raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
+
+
+def starting_skill(config: Config, given: Given = NOTHING) -> Skill:
+    """The bytes that training starts from and that the baseline is measured on: the initial skill, with an empty
+    appendix where reflection may write notes."""
+    initial = given.initial or load_initial(config)
+    return with_block(initial) if reminders(config) else initial
+
+
+def read_skill(path: Path) -> Skill:
+    """Read a skill file as UTF-8, byte for byte. `<run>/skills/best_skill.md` finds the run's root file."""
+    if not path.is_file() and path.name == "best_skill.md" and path.parent.name == "skills":
+        path = path.parent.parent / path.name
+    try:
+        return Skill(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise DataError(f"skill file {path}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"skill file {path} is not UTF-8 (byte {error.start})", hint="save it as UTF-8") from error
+
+
+def leak_index(env: Env, splits: Splits) -> LeakIndex:
+    """What must not be copied into the skill: items and gold values of every split, and what a judge is told."""
+    texts: dict[str, list[str]] = {}
+    for name in ("train", "selection", "test"):
+        items = splits.named(name)
+        shown = [text for item in items for text in (env.task_text(item), hidden_reference(env, item))]
+        texts[f"{name}_item"] = [text for text in shown if text]
+        texts[f"{name}_gold"] = [gold for item in items for gold in env.golds(item)]
+    return LeakIndex({**texts, "judge_text": judge_texts(env)})

@@ -15,7 +15,7 @@ from skillopt.config.derived import Sizes
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.engine.run.compatibility import refuse_target
-from skillopt.engine.run.opening import leak_index
+from skillopt.engine.run.prepare import leak_index
 from skillopt.envs.base import Splits, hidden_reference, takes_readout
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.workload import workload
