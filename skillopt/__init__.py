@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from skillopt.api.optimizing import optimize as optimize
     from skillopt.api.optimizing import optimize_async as optimize_async
     from skillopt.api.optimizing import plan as plan
+    from skillopt.api.optimizing_seeds import SeedsResult as SeedsResult
+    from skillopt.api.optimizing_seeds import optimize_seeds as optimize_seeds
+    from skillopt.api.optimizing_seeds import optimize_seeds_async as optimize_seeds_async
     from skillopt.api.result import Result as Result
     from skillopt.api.watching import Observer as Observer
     from skillopt.core import errors as errors
@@ -40,6 +43,9 @@ __version__ = "0.3.0.dev0"
 _HOMES = {
     "optimize": "skillopt.api.optimizing",
     "optimize_async": "skillopt.api.optimizing",
+    "optimize_seeds": "skillopt.api.optimizing_seeds",
+    "optimize_seeds_async": "skillopt.api.optimizing_seeds",
+    "SeedsResult": "skillopt.api.optimizing_seeds",
     "plan": "skillopt.api.optimizing",
     "evaluate": "skillopt.api.evaluating",
     "evaluate_async": "skillopt.api.evaluating",
@@ -61,8 +67,29 @@ _HOMES = {
 _MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors"}
 
 __all__ = [
-    "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout", "Scored", "Skill",
-    "Splits", "compare", "errors", "evaluate", "evaluate_async", "open_run", "optimize", "optimize_async", "plan",
+    "Comparison",
+    "Evaluation",
+    "Event",
+    "Item",
+    "Missing",
+    "Model",
+    "Observer",
+    "Result",
+    "Rollout",
+    "Scored",
+    "SeedsResult",
+    "Skill",
+    "Splits",
+    "compare",
+    "errors",
+    "evaluate",
+    "evaluate_async",
+    "open_run",
+    "optimize",
+    "optimize_async",
+    "optimize_seeds",
+    "optimize_seeds_async",
+    "plan",
     "scorers",
 ]  # fmt: skip
 

@@ -119,9 +119,10 @@ def plan(
     executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
     seed: int | None = None,
+    seeds: int | None = None,
 ) -> Plan:
     """What `optimize` with the same arguments would take: calls, tokens, money, time, and the smallest gain that the
-    data can show. Asks no model and writes nothing.
+    data can show; with `seeds`, of what so many runs side by side would take. Asks no model and writes nothing.
 
     >>> import skillopt
     >>> from skillopt.testing.toy import toy_item
@@ -137,6 +138,10 @@ def plan(
         executor, gate, seed,
     )  # fmt: skip
     asked = request(arguments)
+    if seeds is not None:
+        from skillopt.api.seeds import prepare_seeds
+
+        return prepare_seeds(asked.resolved, seeds, asked.given).plan
     return prepare(asked.resolved, asked.given).plan
 
 

@@ -19,7 +19,9 @@ from skillopt.api.measuring import load_items
 from skillopt.cli import faults, sample_tasks
 from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import detects, plural
+from skillopt.cli.wording import plural, shows
+from skillopt.config.derived import Sizes
+from skillopt.config.effort import effort_keys, effort_named
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
@@ -31,6 +33,8 @@ _ANSWERS = ("answer", "answers", "gold", "label", "target", "output", "expected"
 _TASKS = ("question", "input", "prompt", "task", "text", "query", "instruction")
 _CHOICES = ("choices", "options", "alternatives")
 _IDS = ("id", "_id", "uid", "key")
+GATE_KEYS = ("evaluation.gate_trial_items", "evaluation.gate_credit", "evaluation.repeats")
+"""What a preset says of the gate besides its rule."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,15 @@ class InitRequest:
     answer_field: str
     ratio: str
     backend: str
+    effort: str = ""
 
 
 def run_init(asked: InitRequest) -> int:
     """`skillopt init`."""
     screen = Screen()
     parse_ratio(asked.ratio)
+    if asked.effort:
+        effort_named(asked.effort)
     source = _user_data(asked) if asked.data else _sample(asked)
     targets = ["config.yaml", "skill.md", "README.md", source.path, *_own_module(asked)]
     existing = [name for name in targets if (asked.directory / name).exists()]
@@ -101,17 +108,17 @@ def _check_sizes(asked: InitRequest, selection: int, total: int) -> None:
             f"{plural(total, 'item')} cut {asked.ratio} (--split-ratio) leave {plural(selection, 'selection item')}, "
             "and one item cannot tell a better skill from a luckier one",
             hint="add items, or give selection a larger share, for example --split-ratio 1:1:1 "
-            f"({items_for(0.2)} selection items detect a gain of 20 points)",
+            f"({items_for(0.2)} selection items show a gain of 20 points)",
         )
 
 
 def _say_sizes(screen: Screen, train: int, selection: int, test: int) -> None:
     screen.line(f"Items: {train} train, {selection} selection, {test} test")
     for name, size in (("selection", selection), ("test", test)):
-        screen.line(f"The {name} split ({plural(size, 'item')}) {detects(detectable_gain(size))}")
+        screen.line(f"The {name} split ({plural(size, 'item')}) {shows(detectable_gain(size))}")
     if selection < items_for(0.2):
         screen.line(
-            f"hint: {items_for(0.2)} selection items would detect 20 points, {items_for(0.1)} would detect 10; "
+            f"hint: {items_for(0.2)} selection items would show 20 points, {items_for(0.1)} would show 10; "
             "add items or change env.split_ratio"
         )
 
@@ -237,10 +244,14 @@ def _variable(name: str) -> str:
 
 
 def _write(asked: InitRequest, source: Source) -> None:
-    train, _, _ = split_sizes(source.count, parse_ratio(asked.ratio))
+    train, selection, test = split_sizes(source.count, parse_ratio(asked.ratio))
+    preset = effort_keys(effort_named(asked.effort), Sizes(train, selection, test)) if asked.effort else {}
     values: dict[str, Any] = {
         "backend": asked.backend,
-        "batch_size": min(20, train),
+        "effort": asked.effort,
+        "num_epochs": preset.get("train.num_epochs", 2),
+        "batch_size": preset.get("train.batch_size", min(20, train)),
+        "gate_keys": {name.removeprefix("evaluation."): v for name, v in preset.items() if name in GATE_KEYS},
         "data_path": source.path,
         "ratio": asked.ratio,
         "answer_field": source.answer_field,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import detects, duration, interval, number, percent, plural, score_words, thousands, usd
+from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, shows, thousands, usd
 from skillopt.forecast.plan import Plan
 from skillopt.forecast.workload import Range
 from skillopt.records.evaluation import EvalSummary
@@ -47,6 +47,8 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         f"Plan: {plural(plan.total_steps, 'step')}, {plan.steps_per_epoch} an epoch; items: {sizes.train} train, "
         f"{sizes.selection} selection, {sizes.test} test"
     )
+    if plan.seeds > 1:
+        screen.line(f"{plan.seeds} runs side by side; calls, tokens, money and time are of all of them")
     table = _table("role", "stage", "calls", "prompt tokens", "completion tokens", "money")
     for s in plan.stages:
         table.add_row(
@@ -58,11 +60,7 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         f"In all: {_span(plan.calls)} calls, {_span(plan.tokens)} tokens, money {_money(plan.usd)}, "
         f"time {_time(plan.seconds)} (from {basis}; without retries)"
     )
-    for name, size, gain in (
-        ("selection", sizes.selection, plan.selection_gain),
-        ("test", sizes.test, plan.test_gain),
-    ):
-        screen.line(f"The {name} split ({plural(size, 'item')}) {detects(gain)}")
+    screen.line(f"The sealed test ({plural(sizes.test, 'item')}) {shows(plan.test_gain)}")
     for text in plan.gate_notes:
         screen.line(f"{text[0].upper()}{text[1:]}")
     for text in plan.warnings:

@@ -53,7 +53,7 @@ def run_training(resolved: Resolved, asked: TrainArgs) -> int:
     training = prepare(resolved, replay=asked.replay)
     _announce(screen, training)
     training.refuse()
-    if not asked.replay and not asked.yes and not _agreed(screen, training.plan):
+    if not asked.replay and not asked.yes and not agreed(screen, training.plan):
         screen.line("not started")
         return faults.DONE
     out_root = training.claim()
@@ -74,7 +74,7 @@ def exit_code(result: RunResult) -> int:
     return faults.STOPPED if result.stopped and result.stopped_by not in ("patience", "budget") else faults.DONE
 
 
-def _agreed(screen: Screen, forecast: Plan) -> bool:
+def agreed(screen: Screen, forecast: Plan) -> bool:
     """Ask once, only at a terminal and only when money will be spent; the answer that costs nothing is the default."""
     money = forecast.usd
     if money is None or money.high <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from skillopt.gate.power import DISCORDANT
+from skillopt.gate.power import LEVEL, NOISE, POWER
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -73,11 +73,11 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def detects(gain: float) -> str:
-    """What a split can show: its smallest detectable gain (0 to 1), with the assumptions that the figure rests on."""
+def shows(gain: float) -> str:
+    """What a split can show: the smallest gain (0 to 1) that a report calls better, with what the figure assumes."""
     if gain >= 1:
-        return "detects no gain at all"
+        return "shows no gain at all"
     return (
-        f"detects gains of {100 * gain:.0f} points or more (80 % power, 5 % two-sided test, if {percent(DISCORDANT)} "
-        "of the items change)"
+        f"shows gains of {100 * gain:.0f} points or more ({percent(POWER)} power at {percent(LEVEL)} two-sided, if "
+        f"luck turns {percent(NOISE)} of the items over)"
     )

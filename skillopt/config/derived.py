@@ -78,6 +78,12 @@ def samples_of_reflection(config: Config) -> int:
     return max(config.optimizer.proposals, 2 if config.evaluation.gate_candidates >= RESAMPLED else 1)
 
 
+def draws_differ(config: Config) -> bool:
+    """Whether two draws of one request can differ. At temperature 0 an engine of our own repeats itself; a hosted model
+    does not promise to, and often does not."""
+    return config.env.temperature != 0 or config.model.target_backend not in ("local", "scripted")
+
+
 def trial_items(config: Config, selection: int) -> int:
     """Training items of one trial, as far as there are so many."""
     evaluation = config.evaluation

@@ -49,12 +49,16 @@ def load_config(
     overrides: Overrides | None = None,
     environ: Mapping[str, str],
     env_schemas: Mapping[str, type[BaseModel]],
+    preset: Layer | None = None,
 ) -> Resolved:
-    """Resolve a configuration file with the overrides of a command line and the given environment variables.
+    """Resolve a configuration file with the overrides of a command line and the given environment variables. A `preset`
+    stands above file and variables and below the overrides.
 
     `env_schemas` maps each environment's name to its settings model. Raises `ConfigError`, one line.
     """
     layers = [*load_files(Path(path)), read_environment(environ)]
+    if preset is not None:
+        layers.append(preset)
     if overrides is not None:
         layers.append(overrides.layer())
     return resolve(layers, env_schemas)

@@ -28,7 +28,7 @@ from skillopt.engine.run.targets import reading_notices, readings
 from skillopt.engine.state import TrainState
 from skillopt.engine.step_record import write_products, write_state
 from skillopt.engine.summary import in_full, paired_summary, per_point, score_summary, type_scores, verdict_sentence
-from skillopt.engine.test_reserve import need_of_test
+from skillopt.engine.test_reserve import open_the_end
 from skillopt.envs.views import write_rollout_dir
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
@@ -90,7 +90,7 @@ async def finish(
     """
     for name in ENDINGS:  # of an earlier end of this run, whose skills may be others
         await asyncio.to_thread(context.run_dir.remove, name)
-    context.budget.set_aside(need_of_test(context, state))
+    open_the_end(rule, context, state)
     closed = await close(rule, state, context, tally)
     context.budget.set_aside(Spend())
     state, reading = closed.state, 1
@@ -135,6 +135,8 @@ async def sealed_test(
     texts: dict[str, Skill] = {skill.hash: skill for skill in names.values()}
     try:
         with staged(context, Stage.TEST, total=len(context.test) * len(texts)) as told:
+            if context.before_test is not None:
+                await context.before_test()
             done = await gather_all([measure(context, s, context.test, stage=Stage.TEST) for s in texts.values()])
             best = dict(zip(texts, done, strict=True))[state.best.skill.hash]
             told.measured(compute_score(r.outcome for r in best))

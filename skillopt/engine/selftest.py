@@ -19,6 +19,7 @@ from skillopt.engine.run.stages import staged
 from skillopt.engine.summary import paired_summary, score_summary
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain
+from skillopt.gate.simulated import gain_seen
 from skillopt.gate.strict import StrictGate, Unit, failures_first
 from skillopt.records.codec import encode_record
 from skillopt.records.schema import PairedSummary, ScoreSummary
@@ -71,6 +72,7 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     values = [(context.metric.value(a.outcome), context.metric.value(b.outcome)) for a, b in pairs]
     both = [(a, b) for a, b in values if a is not None and b is not None]
     noise = sum(a != b for a, b in both) / len(both) if both else 0.0
+    power = _Power(tuple(a - b for a, b in both), alpha)
     result = SelfTest(
         n=len(both),
         first=score_summary(first),
@@ -78,14 +80,47 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
         comparison=paired_summary(first, second, context.metric),
         noise=noise,
         lucky=lucky(len(both), noise) if both else 0.0,
-        smallest_gain=smallest_gain(len(both), noise, alpha=alpha) if both else None,
-        repeats_gain={r: smallest_gain(len(both), noise / r, alpha=alpha) for r in (2, 4)} if both and noise else {},
-        items_for={f"{gain:g}": items_to_see(gain, noise, alpha=alpha) for gain in TARGETS},
+        smallest_gain=power.smallest_gain(1),
+        repeats_gain={r: power.smallest_gain(r) for r in (2, 4)} if noise else {},
+        items_for={f"{gain:g}": power.items_for(gain) for gain in TARGETS},
         verdicts=_verdicts(context, first, second),
         warnings=tuple(_warnings(context, both, noise)),
     )
     context.run_dir.write("selftest.json", result.to_json())
     return result
+
+
+@dataclass(frozen=True)
+class _Power:
+    """What a look can see with this noise: the differences of two draws of one skill, an item each."""
+
+    differences: tuple[float, ...]
+    alpha: float
+
+    @property
+    def _turned(self) -> float | None:
+        """Share of items turned over where scores are right or wrong; None for other scores."""
+        binary = all(d in (-1.0, 0.0, 1.0) for d in self.differences)
+        return sum(d != 0 for d in self.differences) / len(self.differences) if binary else None
+
+    def smallest_gain(self, repeats: int) -> float | None:
+        """Counted where it can be, else simulated by the gate's own test."""
+        n = len(self.differences)
+        if not n:
+            return None
+        turned = self._turned
+        if repeats == 1 and turned is not None:
+            return smallest_gain(n, turned, alpha=self.alpha)
+        return gain_seen(self.differences, n, repeats=repeats, alpha=self.alpha)
+
+    def items_for(self, gain: float) -> int | None:
+        """Items that show a gain. Scores between 0 and 1 count as right-or-wrong ones whose noise varies as much."""
+        if not self.differences:
+            return None
+        turned = self._turned
+        if turned is None:
+            turned = math.fsum(d * d for d in self.differences) / len(self.differences)
+        return items_to_see(gain, turned, alpha=self.alpha)
 
 
 def _verdicts(context: RunContext, first: list[Rollout], second: list[Rollout]) -> Verdicts:

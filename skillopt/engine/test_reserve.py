@@ -1,7 +1,8 @@
 """What the end of a run will need, kept out of the reach of training, so that a capped run still ends with its report.
 
 A budget admits a call only when the most it can use still fits, so the last test call needs room for a whole
-completion, however short answers are. Computed again at each step, because the skill that is tested grows.
+completion, however short answers are. Time is set aside alike; where it was judged too short, the end of a run may take
+as much again. Computed again at each step, because the skill that is tested grows.
 """
 
 from __future__ import annotations
@@ -17,13 +18,27 @@ from skillopt.engine.state import TrainState
 
 MARGIN = 1.15
 """Test items may need somewhat more tokens than selection items."""
+TIME_MARGIN = 1.5
+"""A provider has slow hours. The last calls of a stage leave places empty: the time of two calls comes on top."""
 
 
 def set_aside_for_end(rule: AcceptanceRule, context: RunContext, state: TrainState) -> None:
     """Set aside what the rule needs to finish and what the sealed test costs."""
     last = rule.reserve(state, context)
-    if context.budget.limits.any_spend and (context.config.evaluation.eval_test or last.calls):
+    if _capped(context) and (context.config.evaluation.eval_test or last.calls):
         context.budget.set_aside(_need(context, state, last))
+
+
+def open_the_end(rule: AcceptanceRule, context: RunContext, state: TrainState) -> None:
+    """Keep the sealed test's share while the rule finishes, and let the end take the time it needs."""
+    last = rule.reserve(state, context)
+    context.budget.set_aside(need_of_test(context, state))
+    context.budget.grace_h = _need(context, state, last).hours if _capped(context) else 0.0
+
+
+def _capped(context: RunContext) -> bool:
+    limits = context.budget.limits
+    return limits.any_spend or limits.hours is not None
 
 
 def need_of_test(context: RunContext, state: TrainState) -> Spend:
@@ -41,9 +56,12 @@ def _need(context: RunContext, state: TrainState, last: Spend) -> Spend:
         measured *= 2  # the best skill that is still to come, to be tested beside the initial one
     n = len(context.test) if context.config.evaluation.eval_test else 0
     costs = [item_cost(context, rollouts) for rollouts in measured]
+    if context.before_test is not None and len(costs) > 1:
+        costs = costs[1:]  # the initial skill's part is asked once for several runs, and paid there
     largest = largest_call(context, [r for rollouts in measured for r in rollouts])
     return Spend(
         n * len(costs) + last.calls,
         math.ceil(MARGIN * (n * sum(c.tokens for c in costs) + last.tokens)) + largest.tokens,
         MARGIN * (n * sum(c.usd for c in costs) + last.usd) + largest.usd,
+        TIME_MARGIN * (n * sum(c.hours for c in costs) + last.hours) + 2 * costs[0].hours * context.config.env.workers,
     )

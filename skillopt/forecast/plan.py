@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from skillopt.config import Config, RoleName, role_settings
-from skillopt.config.derived import Sizes
+from skillopt.config.derived import Sizes, rule_name
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.choose import rule_of
@@ -24,12 +24,12 @@ from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.judged import judge_calls
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
-from skillopt.forecast.workload import Range, StageCalls, Workload, total, with_judge, workload
-from skillopt.gate.power import detectable_gain, items_for
+from skillopt.forecast.workload import Range, StageCalls, Workload, of_seeds, total, with_judge, workload
+from skillopt.gate.power import NOISE, detectable_gain, items_for, smallest_gain
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
-from skillopt.store.journal import Journal
+from skillopt.store.journal import Journal, LedgerRow
 
 SMALL_SPLIT = 20
 """Below this many items a split decides next to nothing; the plan says so with numbers."""
@@ -61,8 +61,10 @@ class Plan:
     total_steps: int
     steps_per_epoch: int
     selection_gain: float
-    """Smallest gain (0 to 1) that the selection split detects with 80 % power."""
+    """Smallest gain (0 to 1) that the gate's look proves with 80 % power, or under a rule that proves nothing, that a
+    report of it would call better; 1.0 means none."""
     test_gain: float
+    """Smallest gain that the report of the sealed test calls better with 80 % power."""
     fits_steps: Range | None
     """Steps that the budget pays for, None without a budget in calls, tokens or money."""
     warnings: tuple[str, ...]
@@ -70,6 +72,8 @@ class Plan:
     """Reasons not to start at all."""
     gate_notes: tuple[str, ...] = ()
     """What the gate can prove and how often it errs."""
+    seeds: int = 1
+    """Runs side by side; calls, tokens, money and time are of all of them, steps of one."""
 
     @property
     def calls(self) -> Range:
@@ -101,8 +105,10 @@ def make_plan(
     prices: PriceTable,
     *,
     observed: Mapping[tuple[str, str], PerCall] | None = None,
+    seeds: int = 1,
 ) -> Plan:
-    """Forecast a run. Sends nothing to any model. Raises `ConfigError` for impossible sizes and combinations."""
+    """Forecast a run, or `seeds` of them side by side. Sends nothing to any model. Raises `ConfigError` for impossible
+    sizes and combinations."""
     refuse_combinations(config, env)
     evaluation = config.evaluation
     sizes = Sizes(
@@ -110,23 +116,44 @@ def make_plan(
         _used(len(splits.selection), evaluation.sel_env_num),
         _used(len(splits.test), evaluation.test_env_num),
     )
-    work = with_judge(workload(config, sizes), judge_calls(env))
+    work = with_judge(of_seeds(workload(config, sizes), seeds, sizes.test), judge_calls(env))
     estimate = Estimate(config, env, splits, initial, work, observed or {})
     stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
-    warnings, refusals = _remarks(sizes, splits, work, fits)
+    warnings, refusals = _remarks(config, sizes, splits, work, fits)
     gate = rule_of(config).promise(sizes.selection, work.total_steps)
     return Plan(
         stages=stages,
         sizes=sizes,
         total_steps=work.total_steps,
         steps_per_epoch=work.per_epoch,
-        selection_gain=detectable_gain(sizes.selection),
+        selection_gain=_proves(config, sizes.selection),
         test_gain=detectable_gain(sizes.test),
         fits_steps=fits,
         warnings=tuple(warnings),
         refusals=(*refusals, *gate.refusals),
-        gate_notes=gate.notes,
+        gate_notes=(*gate.notes, *_joint(config, sizes.selection, seeds)),
+        seeds=seeds,
+    )
+
+
+def _proves(config: Config, selection: int) -> float:
+    """What the selection split can show, by the test that will be used on it."""
+    if rule_name(config) not in ("paired", "proof", "factorial"):
+        return detectable_gain(selection)
+    return smallest_gain(selection, NOISE, alpha=config.evaluation.gate_alpha) or 1.0
+
+
+def _joint(config: Config, selection: int, seeds: int) -> tuple[str, ...]:
+    """What several runs may claim together."""
+    if seeds == 1 or rule_name(config) not in ("proof", "factorial"):
+        return ()
+    alpha = config.evaluation.gate_alpha
+    gain = smallest_gain(selection, NOISE, alpha=alpha / seeds)
+    shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
+    return (
+        f"{seeds} seeds: each run's claim holds at its own {100 * alpha:g} %; jointly (Holm, {100 * alpha:g} % over "
+        f"all runs) one run alone proves {shown}, several runs that prove something prove it with less",
     )
 
 
@@ -189,17 +216,19 @@ def _steps_for(amount: float, step: float, most: int) -> int:
     return most if step <= 0 else min(most, math.floor(amount / step))
 
 
-def _remarks(sizes: Sizes, splits: Splits, work: Workload, fits: Range | None) -> tuple[list[str], list[str]]:
+def _remarks(
+    config: Config, sizes: Sizes, splits: Splits, work: Workload, fits: Range | None
+) -> tuple[list[str], list[str]]:
     warnings = [str(w) for w in splits.manifest.get("warnings", ())]
     refusals: list[str] = []
     if sizes.selection < 2:
         refusals.append(
             "the selection split has 1 item, and one item cannot tell a better skill from a luckier one: "
-            f"add items ({SMALL_SPLIT} or more; {items_for(0.2)} detect a gain of 20 points)"
+            f"add items ({SMALL_SPLIT} or more; {items_for(0.2)} show a gain of 20 points)"
         )
     for name, size in (("selection", sizes.selection), ("test", sizes.test)):
         if 1 < size < SMALL_SPLIT or (name == "test" and size == 1):
-            gain = 100 * detectable_gain(size)
+            gain = 100 * (_proves(config, size) if name == "selection" else detectable_gain(size))
             least = f"gains below {gain:.0f} points" if gain < 100 else "no gain at all"
             verb = "stay unseen" if gain < 100 else "can be shown"
             warnings.append(
@@ -222,22 +251,25 @@ def _span(span: Range) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def plan_of(work: Work, out_root: Path) -> Plan:
-    """The forecast, informed by what earlier calls of the same run directory used."""
+def plan_of(work: Work, out_root: Path, *, seeds: int = 1) -> Plan:
+    """The forecast, informed by what earlier calls of the same run directory used; with several seeds, of the runs
+    below it."""
     config = work.config
     prices = load_prices(Path(config.model.prices) if config.model.prices else None)
-    observed = None
-    path = out_root / JOURNAL
-    if path.is_file():
+    ledger: list[LedgerRow] = []
+    for path in [out_root / JOURNAL, *sorted(out_root.glob(f"seed_*/{JOURNAL}") if seeds > 1 else ())]:
+        if not path.is_file():
+            continue
         # A journal that cannot be read yet (a run killed in its first milliseconds) only means that nothing was
         # observed; opening the run says what is wrong with it, or makes it anew.
         with contextlib.suppress(JournalError):
             journal = Journal.open(path, replay=True)
             try:
-                observed = observed_calls(journal.ledger())
+                ledger += journal.ledger()
             finally:
                 journal.close()
-    return make_plan(config, work.env, work.splits, work.initial, prices, observed=observed)
+    observed = observed_calls(ledger)
+    return make_plan(config, work.env, work.splits, work.initial, prices, observed=observed, seeds=seeds)
 
 
 def refuse(plan: Plan) -> None:

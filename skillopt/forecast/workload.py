@@ -109,6 +109,20 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
 
 
+def of_seeds(work: Workload, seeds: int, test: int) -> Workload:
+    """So many runs of one configuration: what is asked before the first step, and the initial skill's `test` items, are
+    asked once for all of them."""
+
+    def several(stage: StageCalls) -> StageCalls:
+        if stage.when == "before":
+            return stage
+        once = test if stage.stage == "test" else 0
+        low, high = stage.calls.low - once, stage.calls.high - once
+        return replace(stage, calls=Range(once + seeds * low, once + seeds * high))
+
+    return work if seeds == 1 else replace(work, stages=tuple(map(several, work.stages)))
+
+
 def with_judge(work: Workload, calls: int) -> Workload:
     """The same run with a scorer that asks a judge `calls` times for an attempt."""
     judged = [

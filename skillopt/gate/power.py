@@ -1,36 +1,45 @@
-"""What a split can show at all: the smallest gain that a paired comparison on n items detects.
+"""What a split can show at all: the chance that the product's own test sees a true gain on n items.
 
-Normal approximation of a paired comparison of binary scores. With `discordant` the share of items on which two skills
-differ, a mean difference has standard error at most sqrt(discordant / n).
+Counted, not approximated: an item is won, lost or unchanged, and the exact sign test (`gate.pvalue`) decides, one-sided
+for a gate's look, at half its level on either side for the word "Better" in a report. Noise turns a share of the items
+over, half of them each way; a gain is a share of items more that is won than lost, so losses come along with it as they
+do with a trained skill. Scores between 0 and 1, or means over repeats, are simulated (`gate.simulated`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from functools import lru_cache
 
 from skillopt.gate.pvalue import sign_p
 
-DISCORDANT = 0.3
 NOISE = 0.1
-"""Share of selection items that two draws of one skill are assumed to answer differently, before it is measured."""
+"""Share of items that two draws of one skill are assumed to answer differently, before it is measured."""
+LEVEL = 0.05
+"""Of the two-sided test of a report: its 95 % interval leaves zero out at this level."""
+POWER = 0.8
+_STEPS = 200
+"""A gain is found to half a point."""
 
 
-def detectable_gain(n: int, *, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Smallest true gain (0 to 1) found with the given power by a two-sided test at `alpha`. 1.0 means: none is."""
-    if n < 2 or discordant <= 0:
-        return 1.0
-    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
-    return min(1.0, z * math.sqrt(discordant / n))
+def detectable_gain(n: int, *, noise: float = NOISE, alpha: float = LEVEL, power: float = POWER) -> float:
+    """Smallest true gain (0 to 1) that a report calls better with the given power. 1.0 means: none is.
+
+    >>> detectable_gain(4)
+    1.0
+    """
+    return smallest_gain(n, noise, alpha=alpha / 2, power=power) or 1.0
 
 
-def items_for(gain: float, *, discordant: float = DISCORDANT, alpha: float = 0.05, power: float = 0.8) -> int:
-    """Items needed to detect `gain`. Raises `ValueError` unless 0 < gain ≤ 1."""
+def items_for(gain: float, *, noise: float = NOISE, alpha: float = LEVEL, power: float = POWER) -> int:
+    """Items with which a report calls a true gain better. Raises `ValueError` unless 0 < gain ≤ 1."""
     if not 0 < gain <= 1:
         raise ValueError(f"gain {gain!r}: give a number above 0 and at most 1")
-    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
-    return math.ceil(discordant * (z / gain) ** 2)
+    most = 2000
+    while (found := items_to_see(gain, noise, alpha=alpha / 2, power=power, most=most)) is None:
+        most *= 4
+    return found
 
 
 SHRINK = 0.6
@@ -61,17 +70,41 @@ def least_items(alpha: float) -> int:
 
 
 def chance_to_pass(n: int, gain: float, noise: float, *, alpha: float) -> float:
-    """Power of the paired look on n items: a true gain, and noise that turns that share of items over, half each way.
+    """Power of one look on n items at one-sided level `alpha`, counted over all outcomes (far tails left out).
 
-    Exact for independent wins and losses (two binomials), to within the far tails.
+    >>> round(chance_to_pass(5, 1.0, 0.0, alpha=0.05), 6)
+    1.0
     """
-    wins, losses = _likely(n, min(1.0, gain + noise / 2)), _likely(n, min(1.0, noise / 2))
-    passed, needed = 0.0, 0
-    for lost, chance in losses:
-        while needed <= n and sign_p(needed, lost) > alpha:  # more losses never need fewer wins
-            needed += 1
-        passed += chance * math.fsum(p for won, p in wins if won >= needed)
-    return passed
+    lost = min(noise, 1 - gain) / 2  # a gain leaves no room for more
+    won = gain + lost
+    differ = min(1.0, won + lost)
+    needed = _critical(alpha, n)
+    chances = (
+        chance * _tail(d, needed[d], min(1.0, won / differ)) for d, chance in _likely(n, differ) if needed[d] <= d
+    )
+    return math.fsum(chances) if differ else 0.0
+
+
+@lru_cache(maxsize=256)
+def _critical(alpha: float, most: int) -> tuple[int, ...]:
+    """Wins that 0 … `most` differing items need to reach level `alpha`; more than there are where none suffices.
+
+    Tails of Pascal's triangle, carried on in whole numbers, so the table says what `sign_p` says.
+    """
+    wins, tail, last = 1, 0, 1  # of d = 0: C(d, wins) + …, and C(d, wins - 1)
+    table = [wins]
+    for d in range(1, most + 1):
+        tail, last = 2 * tail + last, last * d // (d + 1 - wins)
+        if tail / 2**d > alpha:
+            last = last * (d + 1 - wins) // wins
+            tail, wins = tail - last, wins + 1
+        table.append(wins)
+    return tuple(table)
+
+
+def _tail(n: int, least: int, p: float) -> float:
+    """Chance of `least` or more of n."""
+    return math.fsum(chance for k, chance in _likely(n, p) if k >= least)
 
 
 def _likely(n: int, p: float) -> list[tuple[int, float]]:
@@ -87,16 +120,21 @@ def _likely(n: int, p: float) -> list[tuple[int, float]]:
     ]
 
 
-def smallest_gain(n: int, noise: float, *, alpha: float, power: float = 0.8) -> float | None:
+@lru_cache(maxsize=1024)
+def smallest_gain(n: int, noise: float, *, alpha: float, power: float = POWER) -> float | None:
     """Smallest gain (0 to 1) that a look passes with the given power, to half a point; None when even 1.0 does not."""
-    for step in range(1, 201):
-        gain = step / 200
-        if chance_to_pass(n, gain, noise, alpha=alpha) >= power:
-            return gain
-    return None
+    if n < 1 or chance_to_pass(n, 1.0, noise, alpha=alpha) < power:
+        return None
+    low, high = 0, _STEPS  # more gain never means less power
+    while high - low > 1:
+        middle = (low + high) // 2
+        seen = chance_to_pass(n, middle / _STEPS, noise, alpha=alpha) >= power
+        low, high = (low, middle) if seen else (middle, high)
+    return high / _STEPS
 
 
-def items_to_see(gain: float, noise: float, *, alpha: float, power: float = 0.8, most: int = 2000) -> int | None:
+@lru_cache(maxsize=1024)
+def items_to_see(gain: float, noise: float, *, alpha: float, power: float = POWER, most: int = 2000) -> int | None:
     """Items on which a look passes a true gain with the given power; None when `most` are too few."""
     low, high = 1, most
     if chance_to_pass(most, gain, noise, alpha=alpha) < power:
@@ -109,5 +147,9 @@ def items_to_see(gain: float, noise: float, *, alpha: float, power: float = 0.8,
 
 def lucky(n: int, noise: float) -> float:
     """Chance that a candidate without any effect scores strictly higher: the strict rule's error in one decision."""
-    half = _likely(n, noise / 2)
-    return math.fsum(pw * pl for w, pw in half for k, pl in half if w > k)
+    ties = math.fsum(
+        chance * math.exp(math.lgamma(d + 1) - 2 * math.lgamma(d // 2 + 1) - d * math.log(2))
+        for d, chance in _likely(n, noise)
+        if d % 2 == 0
+    )
+    return max(0.0, (1 - ties) / 2)

@@ -5,8 +5,9 @@ candidate is dropped at the first prefix after which even perfect scores on all 
 evaluation would have said the same. Sums are compared with `math.fsum`, which is correctly rounded, so the sign of a
 difference is exact.
 
-A unit that either side has not measured takes no part in the comparison; before its last retry it may still become a
-win, so the bound counts it as one.
+A unit that the incumbent has not measured takes no part in the comparison. One that only the candidate has not measured
+may still become a win before its last retry, so the bound counts it as one; in the end a candidate is kept only if it
+wins with that unit counted as wrong, so that faults never help it.
 """
 
 from __future__ import annotations
@@ -173,6 +174,11 @@ class StrictGate:
         seen = zip(self.units, self._values, strict=False)
         return [(u, v, u.incumbent) for u, v in seen if v is not None and u.incumbent is not None]
 
+    def _as_lost(self) -> list[tuple[Unit, float, float]]:
+        """The pairs with what the candidate alone has not measured counted as wrong."""
+        seen = zip(self.units, self._values, strict=False)
+        return [(u, 0.0 if v is None else v, u.incumbent) for u, v in seen if u.incumbent is not None]
+
     def _bound(self) -> float:
         rest = [BEST_VALUE] * (len(self.units) - self.seen)
         return math.fsum([BEST_VALUE if v is None else v for v in self._values] + rest) / len(self.units)
@@ -194,6 +200,9 @@ class StrictGate:
         if not self._wins(math.fsum(t for _, v, i in self._paired() for t in (v, -i, self._handicap))):
             outweighed = "; a measured gain, outweighed by the current skill's bonus for words" if measured > 0 else ""
             return "reject", f"not strictly better than the current skill ({tally}{outweighed})"
+        lost = math.fsum(t for _, v, i in self._as_lost() for t in (v, -i, self._handicap))
+        if not self._wins(lost):
+            return "undecided", f"better only without what is missing, and a missing outcome is no win ({tally})"
         by_words = self._handicap > 0 and measured <= 0
         better = "kept for its bonus for words alone, measured no" if by_words else "strictly"
         if self._best is None or score > self._best:

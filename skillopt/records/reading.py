@@ -113,6 +113,11 @@ class Run:
         path = self.root / directory / "results.jsonl"
         return {row.id: row for row in (RolloutRow.from_json(raw, str(path)) for raw in self._lines(path))}
 
+    def draws(self, directory: str) -> tuple[RolloutRow, ...]:
+        """All rows of a rollout directory, every draw of an item, in order."""
+        path = self.root / directory / "results.jsonl"
+        return tuple(RolloutRow.from_json(raw, str(path)) for raw in self._lines(path))
+
     def predictions(self, directory: str, item_id: str) -> str:
         """The directory of one item's conversation, relative to the run."""
         return f"{directory}/predictions/{safe_name(item_id)}"

@@ -9,7 +9,7 @@ import pytest
 
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import detects
+from skillopt.cli.wording import shows
 from skillopt.engine.finish import RunResult
 from skillopt.forecast.workload import Range
 from skillopt.records.schema import Summary
@@ -89,7 +89,7 @@ def test_a_wrong_train_size_is_refused(run, project, command):
 
 
 def test_a_detectable_gain_is_said_with_its_assumptions():
-    assert detects(0.343) == (
-        "detects gains of 34 points or more (80 % power, 5 % two-sided test, if 30 % of the items change)"
+    assert shows(0.343) == (
+        "shows gains of 34 points or more (80 % power at 5 % two-sided, if luck turns 10 % of the items over)"
     )
-    assert detects(1.0) == "detects no gain at all"
+    assert shows(1.0) == "shows no gain at all"

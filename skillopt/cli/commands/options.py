@@ -38,24 +38,58 @@ AllowChange = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Start without asking, whatever it may cost.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        help="So many runs that differ in train.seed, side by side, with one joint verdict; caps hold over all.",
+        show_default=False,
+    ),
+]
+Effort = Annotated[
+    str | None,
+    typer.Option(
+        "--effort",
+        help="light, medium or heavy: epochs, batch, trials and gate from the size of the data, as printed keys; "
+        "keys on the command line beat them.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
-def resolve_arguments(config: Path, leftovers: list[str]) -> Resolved:
-    """The configuration of a file, the environment variables and the arguments typer left over."""
+def resolve_arguments(config: Path, leftovers: list[str], effort: str | None = None) -> Resolved:
+    """The configuration of a file, the environment variables and the arguments typer left over; with `effort`, what the
+    preset makes of the size of the data."""
     from skillopt.config import load_config, parse_overrides
     from skillopt.envs.registry import settings_schemas
 
     schemas = settings_schemas()
     overrides = parse_overrides(leftovers, schemas)
-    return load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas)
+    resolved = load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas)
+    if effort is None:
+        return resolved
+    from skillopt.api.effort import resolved_with_effort
+
+    return resolved_with_effort(
+        effort,
+        resolved,
+        lambda preset: load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas, preset=preset),
+    )
 
 
-def configured(context: typer.Context, config: Path, body: Callable[[Resolved], int], *, dry_run: bool = False) -> None:
+def configured(
+    context: typer.Context,
+    config: Path,
+    body: Callable[[Resolved], int],
+    *,
+    dry_run: bool = False,
+    effort: str | None = None,
+) -> None:
     """Run a command on its configuration, or print that configuration. `body` imports what it needs."""
 
     def action() -> int:
-        resolved = resolve_arguments(config, context.args)
+        resolved = resolve_arguments(config, context.args, effort)
         return show_values(Screen(), resolved) if dry_run else body(resolved)
 
     faults.run(action)

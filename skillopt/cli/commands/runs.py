@@ -14,7 +14,9 @@ from skillopt.cli.commands.options import (
     AllowChange,
     ConfigOption,
     DryRun,
+    Effort,
     Replay,
+    Seeds,
     Yes,
     configured,
 )
@@ -38,26 +40,43 @@ def train(
     replay: Replay = False,
     allow_config_change: AllowChange = False,
     yes: Yes = False,
+    seeds: Seeds = None,
+    effort: Effort = None,
 ) -> None:
     """Train a skill; the same command continues a run that was stopped. Any configuration key is also an option."""
 
     def body(resolved: Resolved) -> int:
         from skillopt.cli.train import TrainArgs, run_training
 
-        return run_training(resolved, TrainArgs(replay=replay, allow_config_change=allow_config_change, yes=yes))
+        asked = TrainArgs(replay=replay, allow_config_change=allow_config_change, yes=yes)
+        if seeds is not None:
+            from skillopt.cli.seeds import run_seeds
 
-    configured(context, config, body, dry_run=dry_run)
+            return run_seeds(resolved, seeds, asked)
+        return run_training(resolved, asked)
+
+    configured(context, config, body, dry_run=dry_run, effort=effort)
 
 
-def plan(context: typer.Context, config: ConfigOption, dry_run: DryRun = False) -> None:
+def plan(
+    context: typer.Context,
+    config: ConfigOption,
+    dry_run: DryRun = False,
+    seeds: Seeds = None,
+    effort: Effort = None,
+) -> None:
     """Say what a run will take (calls, tokens, money, time) and the smallest gain the data can show. Asks no model."""
 
     def body(resolved: Resolved) -> int:
+        if seeds is not None:
+            from skillopt.cli.seeds import run_seeds_plan
+
+            return run_seeds_plan(resolved, seeds)
         from skillopt.cli.train import run_plan
 
         return run_plan(resolved)
 
-    configured(context, config, body, dry_run=dry_run)
+    configured(context, config, body, dry_run=dry_run, effort=effort)
 
 
 def evaluate(

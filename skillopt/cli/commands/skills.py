@@ -33,13 +33,16 @@ def init(
     answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
     ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
     backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
+    effort: Annotated[
+        str, typer.Option("--effort", help="light, medium or heavy: writes what the preset makes of the data's size.")
+    ] = "",
 ) -> None:
     """Make a project for your own tasks: configuration, data, initial skill, README."""
 
     def action() -> int:
         from skillopt.cli.init import InitRequest, run_init
 
-        return run_init(InitRequest(directory, data, scorer, answer_field, ratio, backend))
+        return run_init(InitRequest(directory, data, scorer, answer_field, ratio, backend, effort))
 
     faults.run(action)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from skillopt.config.derived import draws_differ
 from skillopt.core.aio import gather_all
 from skillopt.core.streams import named, shuffled
 from skillopt.engine.acceptance.trial import default_trial
@@ -26,7 +27,7 @@ async def review(context: RunContext, state: TrainState, *, epoch: int, step: in
     when it loses more than chance would."""
     config = context.config
     items = shuffled(context.splits.train, named(config.train.seed, "review", epoch))[: default_trial(context)]
-    first = 0 if config.env.temperature == 0 else 1
+    first = 1 if draws_differ(config) else 0
     draft, proven = state.current.skill, state.best.skill
     with staged(context, Stage.DRAFT_REVIEW, step=step, epoch=epoch, total=2 * len(items)):
         ours, theirs = await gather_all(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from skillopt.config.derived import draws_differ
+from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.compare import draws, in_file_order, in_gate_order
@@ -38,19 +41,33 @@ async def look(
     verdict = gate.verdict()
     decision = Decision(
         candidate.skill, candidate.origin, candidate.step, verdict, in_file_order(order, rollouts),
-        draft=candidate.skill, ledger=ledger.after(alpha, accepted=verdict.accepted),
+        draft=candidate.skill,
+        # What is shorter and not worse is no proven gain: it earns nothing back.
+        ledger=ledger.after(alpha, accepted=verdict.accepted and not terms.margin),
     )  # fmt: skip
     if not verdict.accepted:
         return replace(decision, dropped=verdict.action == "reject")
-    measured = await remeasured(context, candidate.skill, best, step=candidate.step)
+    measured = await remeasured(context, candidate.skill, best, decision.rollouts, step=candidate.step)
+    if measured.score is None or measured.score.coverage < evaluation.coverage_floor:
+        n, total = (measured.score.n if measured.score else 0), len(measured.rollouts)
+        reason = f"{verdict.reason}; but only {n} of {total} outcomes could be measured again, which is no bar"
+        verdict = replace(verdict, action="undecided", score=None, reason=reason)
+        return replace(decision, verdict=verdict, ledger=ledger.after(alpha, accepted=False))
     if verdict.score is None:  # an early acceptance has no score of its own; the fresh measurement is one
         verdict = replace(verdict, score=measured.gate_score)
     return replace(decision, verdict=verdict, measured=measured, promoted=True)
 
 
-async def remeasured(context: RunContext, skill: Skill, before: Measured, *, step: int | None) -> Measured:
-    """The proven skill on the whole selection split: on draws that no decision was taken on, where draws can differ."""
+async def remeasured(
+    context: RunContext, skill: Skill, before: Measured, looked: Sequence[Rollout], *, step: int | None
+) -> Measured:
+    """The proven skill on the whole selection split: on draws that no decision was taken on, where draws can differ.
+
+    Where the fresh draw is missing the one of the look stands: if it was lucky, the bar is too high, never too low.
+    """
     repeats = context.config.evaluation.repeats
-    first = 0 if context.config.env.temperature == 0 else 1 + max(r.repeat for r in before.rollouts)
-    rollouts = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
-    return Measured(skill, tuple(rollouts), context.metric)
+    first = 1 + max(r.repeat for r in before.rollouts) if draws_differ(context.config) else 0
+    fresh = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
+    known = {(r.item.id, r.repeat): r for r in looked if r.scored is not None}
+    filled = [r if r.scored is not None else known.get((r.item.id, r.repeat - first), r) for r in fresh]
+    return Measured(skill, tuple(filled), context.metric)

@@ -113,8 +113,7 @@ class PairedRule:
     def reserve(self, state: TrainState, context: RunContext) -> Spend:
         """The last look asks the selection split once, and once more when it proves the draft."""
         looks = 2 * len(context.selection) * self.config.evaluation.repeats
-        each = item_cost(context, state.best.rollouts)
-        return Spend(looks, looks * each.tokens, looks * each.usd)
+        return item_cost(context, state.best.rollouts).times(looks)
 
     def promise(self, items: int, steps: int) -> Promise:
         """The error that is held, and the smallest gain that the last look proves."""

@@ -124,11 +124,8 @@ class ProofRule:
 
     def reserve(self, state: TrainState, context: RunContext) -> Spend:
         """Pruning and the look."""
-        each, trials = (
-            item_cost(context, state.best.rollouts),
-            PRUNE_TRIALS * trial_items(self.config, len(context.selection)),
-        )
-        return cost_of_look(state, context).plus(Spend(trials, trials * each.tokens, trials * each.usd))
+        trials = PRUNE_TRIALS * trial_items(self.config, len(context.selection))
+        return cost_of_look(state, context).plus(item_cost(context, state.best.rollouts).times(trials))
 
     def promise(self, items: int, steps: int) -> Promise:
         """The error that is held, and the smallest gain that the look proves; what is missing where it can prove
@@ -160,8 +157,7 @@ class ProofRule:
 def cost_of_look(state: TrainState, context: RunContext) -> Spend:
     """What the one look needs, by what the initial skill's items cost."""
     n = len(context.selection) * context.config.evaluation.repeats
-    each = item_cost(context, state.initial.rollouts)
-    return Spend(n, n * each.tokens, n * each.usd)
+    return item_cost(context, state.initial.rollouts).times(n)
 
 
 async def prove(candidate: Candidate, state: TrainState, context: RunContext) -> Decision:

@@ -59,15 +59,30 @@ def _asked(context: RunContext, stage: str) -> tuple[str, str]:
 
 
 def item_cost(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:
-    """What one item's target call cost on average: a call, tokens and money. Nothing is known of a provider that
+    """What one item's target call cost on average: a call, tokens, money and time. Nothing is known of a provider that
     reports no usage: its reservations count."""
+    hours = _hours_of_item(context, rollouts)
     known = [r for r in rollouts if r.tokens.get("prompt_tokens") is not None and r.tokens.get("completion_tokens")]
     if not known:
-        return replace(largest_call(context, rollouts), calls=1)
+        return replace(largest_call(context, rollouts), calls=1, hours=hours)
     prompt = sum(r.tokens.get("prompt_tokens") or 0 for r in known) / len(known)
     completion = sum(r.tokens.get("completion_tokens") or 0 for r in known) / len(known)
     usage = Usage(prompt_tokens=math.ceil(prompt), completion_tokens=math.ceil(completion))
-    return Spend(1, prompt + completion, context.price("target", context.target.model, usage) or 0.0)
+    return Spend(1, prompt + completion, context.price("target", context.target.model, usage) or 0.0, hours)
+
+
+def _hours_of_item(context: RunContext, rollouts: Sequence[Rollout]) -> float:
+    """Hours that one item adds when all places are in use, waiting for a place included (Little's law); 0 where no cap
+    asks for it or nothing is known."""
+    if context.budget.limits.hours is None:
+        return 0.0
+    rows = [row for row in context.journal.ledger() if row.role == "target" and row.calls and row.elapsed_s]
+    calls = sum(row.calls for row in rows)
+    if not calls:
+        return 0.0
+    turns = [r.tokens.get("calls") or 1 for r in rollouts]
+    each = sum(row.elapsed_s for row in rows) / calls * (sum(turns) / len(turns) if turns else 1)
+    return each / max(1, context.config.env.workers) / 3600
 
 
 def largest_call(context: RunContext, rollouts: Sequence[Rollout]) -> Spend:

@@ -2,7 +2,8 @@
 
 A reservation is the most the call can use. While other calls are under way, one that does not fit waits for them to
 settle below their reservations; when nothing is under way and it still does not fit, the budget is reached. Part of the
-budget can be set aside for the sealed test, so that a run which is stopped by its budget still ends with its report.
+budget, time included, can be set aside for the sealed test, so that a run which its budget stops still ends with its
+report.
 """
 
 from __future__ import annotations
@@ -26,15 +27,25 @@ TELL_EVERY_S = 5.0
 
 @dataclass
 class Spend:
-    """Amounts of the three countable kinds."""
+    """Amounts of the three countable kinds, and of time where it is set aside."""
 
     calls: float = 0
     tokens: float = 0
     usd: float = 0
+    hours: float = 0
 
     def plus(self, other: Spend, sign: int = 1) -> Spend:
         """Sum (or difference) of two amounts."""
-        return Spend(self.calls + sign * other.calls, self.tokens + sign * other.tokens, self.usd + sign * other.usd)
+        return Spend(
+            self.calls + sign * other.calls,
+            self.tokens + sign * other.tokens,
+            self.usd + sign * other.usd,
+            self.hours + sign * other.hours,
+        )
+
+    def times(self, factor: float) -> Spend:
+        """So many of it."""
+        return Spend(factor * self.calls, factor * self.tokens, factor * self.usd, factor * self.hours)
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,8 @@ class Budget:
     """Asked before each call; raises `StopRun` where the run is to end."""
     reserved: Spend = field(default_factory=Spend)
     held: Spend = field(default_factory=Spend)
+    grace_h: float = 0.0
+    """What the end of a run may take beyond the cap in hours, where it takes longer than was kept for it."""
     _started: float = field(default_factory=time.monotonic)
     _waiting: deque[asyncio.Future[None]] = field(default_factory=deque[asyncio.Future[None]])
     usd_unknown: bool = False
@@ -110,8 +123,9 @@ class Budget:
 
     def _check_time(self, role: str) -> None:
         hours = self.limits.hours
-        if hours is not None and self.wall_s >= hours * 3600:
-            raise BudgetExceeded("hours", self.wall_s / 3600, hours, f"next call: {role}")
+        if hours is not None and self.wall_s >= (hours - self.held.hours + self.grace_h) * 3600:
+            kept = f"; {60 * self.held.hours:.1g} min kept for the end" if self.held.hours else ""
+            raise BudgetExceeded("hours", self.wall_s / 3600, hours, f"next call: {role}{kept}")
 
     def _breach(self, amount: Spend) -> tuple[str, float, float, float] | None:
         after = self.used.plus(self.reserved).plus(self.held).plus(amount)

@@ -74,7 +74,7 @@ def without_effect(config: Config) -> list[str]:
     optimizer, evaluation = config.optimizer, config.evaluation
     notices: list[str] = []
     rule = rule_name(config)
-    if rule == "proof":
+    if rule == "factorial":
         idle = {
             "optimizer.use_slow_update": optimizer.use_slow_update,
             "optimizer.use_meta_skill": optimizer.use_meta_skill,

@@ -6,7 +6,7 @@ process, because nothing here or below is global.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,6 +59,8 @@ class RunContext:
     executor: Executor
     roles: tuple[dict[str, Any], ...] = ()
     judge: ChatModel | None = None
+    before_test: Callable[[], Awaitable[None]] | None = None
+    """Of several runs side by side: asks the initial skill's sealed test once for all of them."""
     notices: list[str] = field(default_factory=list[str])
 
     @property

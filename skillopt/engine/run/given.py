@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from skillopt.config.backends import HELD
 from skillopt.core.errors import ConfigError, Interrupted
 from skillopt.core.skill import Skill
+from skillopt.engine.run.commons import Commons
 from skillopt.envs.base import Env
 from skillopt.model.types import Backend
 
@@ -42,13 +43,15 @@ class Interrupt:
 @dataclass(frozen=True)
 class Given:
     """See the module. `backends` is by role; their owner closes them. `write_items` is called once the run directory
-    is ours, and must write the same bytes whenever it is called."""
+    is ours, and must write the same bytes whenever it is called. `commons` is what several runs of one process have in
+    common."""
 
     env: Env | None = None
     backends: Mapping[str, Backend] = field(default_factory=dict[str, Backend])
     initial: Skill | None = None
     write_items: Callable[[], None] | None = None
     interrupt: Interrupt | None = None
+    commons: Commons | None = None
 
     def backend(self, role: str, name: str) -> Backend | None:
         """The model of a role; None where the configuration names one. Raises `ConfigError` when it was not given."""

@@ -96,8 +96,20 @@ def _in_a_loop(
     return looped or target
 
 
-def _journal(config: Config, run_dir: RunDir, emit: Events, *, answers: Path | None, replay: bool) -> Journal:
+def _executor(config: Config, given: Given, stack: AsyncExitStack) -> Executor:
+    """The executor that several runs share, or one of this run's own, closed with it."""
+    if given.commons is not None:
+        return given.commons.executor
+    executor = create_executor(config.executor)
+    stack.push_async_callback(executor.aclose)
+    return executor
+
+
+def _journal(
+    config: Config, run_dir: RunDir, emit: Events, given: Given, *, answers: Path | None, replay: bool
+) -> Journal:
     cache = Path(config.model.shared_cache) if config.model.shared_cache else None
+    answers = answers or (given.commons.answers if given.commons is not None else None)
     return Journal.open(
         run_dir.journal,
         shared=answers or cache,
@@ -141,7 +153,7 @@ async def open_run_context(
             given.write_items()
         for warning in splits.manifest.get("warnings", ()):
             emit(Notice(text=f"warning: {warning}"))
-        journal = _journal(config, run_dir, emit, answers=answers, replay=replay)
+        journal = _journal(config, run_dir, emit, given, answers=answers, replay=replay)
         stack.push_async_callback(journal.aclose)
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
@@ -149,8 +161,7 @@ async def open_run_context(
         emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
-        executor = create_executor(config.executor)
-        stack.push_async_callback(executor.aclose)
+        executor = _executor(config, given, stack)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
         clients, roles = _models(
@@ -179,6 +190,7 @@ async def open_run_context(
             executor=executor,
             roles=roles,
             judge=judge,
+            before_test=given.commons.before_test if given.commons is not None else None,
         )
         for role in asked_roles(env, need):
             await probe(clients[role])
@@ -223,8 +235,9 @@ def _models(
     *,
     replay: bool,
 ) -> tuple[dict[str, Client | ExecAgent], tuple[dict[str, Any], ...]]:
-    pool = LimiterPool(identical_failures=config.train.circuit_breaker)
-    engines = EnginePool()
+    commons = given.commons
+    pool = commons.pool if commons else LimiterPool(identical_failures=config.train.circuit_breaker)
+    engines = commons.engines if commons else EnginePool()
     clients: dict[str, Client | ExecAgent] = {}
     roles: list[dict[str, Any]] = []
     secrets = known_secrets(config.model, os.environ)

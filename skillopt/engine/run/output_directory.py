@@ -24,6 +24,7 @@ from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.prepare import Work, load_env
 from skillopt.records.directory import JOURNAL
+from skillopt.records.seeds import SEEDS_FILE
 from skillopt.store.atomic import file_error
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
@@ -31,8 +32,10 @@ from skillopt.store.lock import RunLock
 OUTPUTS = Path("outputs")
 EVALUATION = "evaluation"
 """Name of the journal's fact that says which evaluation a directory holds."""
+SEVERAL = "seeds"
+"""Name of the fact that says which runs of several seeds a directory is the parent of."""
 
-Held = Literal["", "training", "evaluation"]
+Held = Literal["", "training", "evaluation", "several runs"]
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,9 @@ def train_place(work: Work, *, replay: bool = False) -> OutputDirectory:
     config = work.config
     if config.env.out_root:
         directory = Path(config.env.out_root)
-        if held(directory) == "evaluation":
-            raise RunDirError(f"{directory} holds an evaluation", hint="choose another env.out_root for this run")
+        if (other := held(directory)) in ("evaluation", "several runs"):
+            what = "an evaluation" if other == "evaluation" else "several runs (--seeds)"
+            raise RunDirError(f"{directory} holds {what}", hint="choose another env.out_root for this run")
         return OutputDirectory(directory)
     if replay:
         raise ConfigError("--replay needs env.out_root, the directory of the recorded run")
@@ -89,11 +93,29 @@ def train_place(work: Work, *, replay: bool = False) -> OutputDirectory:
     return _continued(stem, "summary.json", same, "run") or _new(stem, same, "run of this configuration")
 
 
+def seeds_place(work: Work, identity: str, *, replay: bool = False) -> OutputDirectory:
+    """Where the runs of several seeds go: their parent. Raises `RunDirError` for one that holds something else."""
+    config = work.config
+    if config.env.out_root:
+        directory = Path(config.env.out_root)
+        if held(directory) in ("training", "evaluation"):
+            raise RunDirError(f"{directory} holds another run", hint="choose another env.out_root for several seeds")
+        return OutputDirectory(directory)
+    if replay:
+        raise ConfigError("--replay needs env.out_root, the parent directory of the recorded runs")
+
+    def same(journal: Journal) -> bool:
+        return journal.get_meta(SEVERAL) == identity
+
+    stem = f"skillopt_{_plain(config.env.name)}_{_plain(config.model.optimizer)}_seeds_"
+    return _continued(stem, SEEDS_FILE, same, "runs") or _new(stem, same, "set of runs of this configuration")
+
+
 def eval_place(config: Config, identity: str, skill: Skill) -> OutputDirectory:
     """Where an evaluation goes. Raises `RunDirError` for a directory of a training run or of another skill."""
     if config.env.out_root:
         directory = Path(config.env.out_root)
-        if held(directory) == "training":
+        if held(directory) in ("training", "several runs"):
             raise RunDirError(
                 f"{directory} holds a training run", hint="choose another env.out_root for the evaluation"
             )
@@ -130,11 +152,12 @@ def held(directory: Path) -> Held:
         try:
             training = journal.get_meta("fingerprint") is not None
             evaluation = journal.get_meta(EVALUATION) is not None or (directory / "eval_summary.json").exists()
+            several = journal.get_meta(SEVERAL) is not None
         finally:
             journal.close()
     except JournalError:
         return ""
-    return "training" if training else "evaluation" if evaluation else ""
+    return "several runs" if several else "training" if training else "evaluation" if evaluation else ""
 
 
 def check_overwritten(directory: Path, skill: Skill) -> None:
