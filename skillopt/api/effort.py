@@ -10,7 +10,7 @@ from skillopt.config.derived import Sizes
 from skillopt.config.effort import effort_keys, effort_layer, effort_named, effort_notices
 from skillopt.config.sources.layers import Layer
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.engine.run.opening import load_env
+from skillopt.engine.run.prepare import load_env
 
 
 def resolved_with_effort(
