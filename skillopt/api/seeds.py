@@ -153,12 +153,7 @@ class SeedsTraining:
         """Judge the runs together, and write what the parent directory holds."""
         config = self.resolved.config
         runs = [
-            SeedRun(
-                seed,
-                folder(seed),
-                _run_at(directory / folder(seed)),
-                str(one) if isinstance(one, SkillOptError) else "",
-            )
+            SeedRun(seed, folder(seed), _run_at(directory / folder(seed)), _fault(one))
             for seed, one in zip(self.seeds, ended, strict=True)
         ]
         metric = Metric(config.evaluation.gate_metric, config.evaluation.gate_mixed_weight)
