@@ -28,21 +28,32 @@ _O_BINARY: int = getattr(os, "O_BINARY", 0)
 
 def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> bool:
     """Put `data` at `path`, making parent directories; False when it was there already. Raises `RunDirError`."""
-    with _typed_errors(path):
-        if _same(path, data):
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # The name is cut so that long targets stay below the file system's limit of 255 bytes.
-        temp = path.parent / f".{path.name[:48]}.{os.getpid()}-{_TOKEN}.tmp"
+    try:
+        return _put(os.fspath(path), data, durable=durable)
+    except OSError as fault:
+        raise file_error(path, fault) from fault
+
+
+def _put(path: str, data: bytes, *, durable: bool) -> bool:
+    """`write_bytes` on plain strings: a run writes thousands of small files."""
+    if _same(path, data):
+        return False
+    directory, name = os.path.split(path)
+    # The name is cut so that long targets stay below the file system's limit of 255 bytes.
+    temp = os.path.join(directory, f".{name[:48]}.{os.getpid()}-{_TOKEN}.tmp")
+    try:
         try:
             _write_whole(temp, data, durable=durable)
-            os.replace(temp, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temp.unlink()
-            raise
-        if durable:
-            _sync_directory(path.parent)
+        except FileNotFoundError:
+            os.makedirs(directory or ".", exist_ok=True)
+            _write_whole(temp, data, durable=durable)
+        os.replace(temp, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temp)
+        raise
+    if durable:
+        _sync_directory(directory or ".")
     return True
 
 
@@ -100,14 +111,17 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _same(path: Path, data: bytes) -> bool:
+def _same(path: str, data: bytes) -> bool:
     try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
+        if os.stat(path).st_size != len(data):
+            return False
+        with open(path, "rb") as stream:
+            return stream.read() == data
     except (FileNotFoundError, NotADirectoryError):
         return False
 
 
-def _write_whole(temp: Path, data: bytes, *, durable: bool) -> None:
+def _write_whole(temp: str, data: bytes, *, durable: bool) -> None:
     handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _O_BINARY, 0o666)
     try:
         view = memoryview(data)
@@ -119,7 +133,7 @@ def _write_whole(temp: Path, data: bytes, *, durable: bool) -> None:
         os.close(handle)
 
 
-def _sync_directory(directory: Path) -> None:
+def _sync_directory(directory: str) -> None:
     """Make a rename durable where the platform lets a directory be opened and synced."""
     with contextlib.suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
