@@ -31,6 +31,7 @@ from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.retry import Backoff
 from skillopt.model.types import ChatReply, ChatRequest, Message, Meter, Role, Usage
 from skillopt.model.usage import usage_from_json
+from skillopt.store.journal import Entry
 
 KEY_VERSION = 1
 _VERSION_TIMEOUT_S = 30.0
@@ -149,7 +150,10 @@ class ExecAgent:
     async def _run(self, asked: AgentRequest) -> Any:
         run = AgentRun(self, asked)
         label = f"a {asked.stage} run of {self.settings.cli.name}"
-        return (await self.journal.once(asked.key, run.record, label=label)).value
+        entry = await self.journal.once(asked.key, run.record, label=label)
+        if isinstance(entry, Entry) and not (entry.fresh or entry.shared):
+            self.breaker.answered_before()
+        return entry.value
 
     def _key(self, workspace: Workspace, repeat: int) -> str:
         settings = self.settings

@@ -22,7 +22,6 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
 from skillopt.agents.workspace import NAME, Workspace
 from skillopt.core.errors import (
-    DeadlineExceeded,
     FatalModelError,
     ModelError,
     TransientModelError,
@@ -36,7 +35,8 @@ from skillopt.model.prices import Price
 from skillopt.model.providers.endpoint import LEAST_REAL_KEY
 from skillopt.model.tokens import bound
 from skillopt.model.traffic.breaker import Breaker
-from skillopt.model.traffic.limiter import Limiter, Slot
+from skillopt.model.traffic.limiter import Limiter
+from skillopt.model.traffic.passage import Passage
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import Meter, Usage
 from skillopt.model.usage import combined
@@ -121,7 +121,7 @@ class AgentRun:
     def __init__(self, owner: Owner, asked: AgentRequest) -> None:
         self._owner, self._asked = owner, asked
         self._deadline = Deadline(asked.deadline_s)
-        self._admitted = False
+        self._passage = Passage(owner.limiter, owner.breaker, priority=asked.priority, blameless=(ProgramLost,))
         self._tries = 0
         self._began = False
         """Whether the program of the current try was started."""
@@ -132,14 +132,7 @@ class AgentRun:
         """Run and say what to store. Raises `ModelError` as a model call does."""
         owner = self._owner
         started = time.monotonic()
-        try:
-            session = await self._answered()
-        except (TransientModelError, DeadlineExceeded) as error:
-            owner.breaker.lost(error.message)
-            raise
-        finally:
-            if self._admitted:
-                owner.breaker.left()
+        session = await self._passage.persist(self._answered, self._deadline)
         usage = combined(self._usages)
         return Recorded(
             value=self._value(session, usage),
@@ -170,29 +163,7 @@ class AgentRun:
 
     async def _placed(self, reminder: str) -> HarnessRun:
         """Wait for a place, run once, and tell limiter and breaker how it went."""
-        owner = self._owner
-        while True:
-            owner.breaker.check()
-            async with owner.limiter.place(priority=self._asked.priority, again=self._admitted) as place:
-                owner.breaker.check()
-                self._admitted = self._admitted or owner.breaker.admit()
-                if self._admitted:
-                    return await self._from(place, reminder)
-            await owner.breaker.changed()
-
-    async def _from(self, place: Slot, reminder: str) -> HarnessRun:
-        try:
-            session = await self._paid(reminder)
-        except ProgramLost:
-            raise  # no fault of the endpoint: the executor counts its own losses
-        except TransientModelError as error:
-            self._owner.breaker.failed()
-            if error.overloaded:
-                place.overloaded(error.retry_after)
-            raise
-        place.succeeded()
-        self._owner.breaker.healthy()
-        return session
+        return await self._passage.attempt(functools.partial(self._paid, reminder))
 
     async def _paid(self, reminder: str) -> HarnessRun:
         """Reserve, run, settle with what the agent reports, or at the reserved amount where it was ended before that; a

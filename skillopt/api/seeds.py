@@ -21,7 +21,7 @@ from skillopt.core.errors import ConfigError, RunDirError, SkillOptError, StopRu
 from skillopt.core.hashing import digest
 from skillopt.engine.asked_once import AskedOnce
 from skillopt.engine.joint import SeedRun, together
-from skillopt.engine.run.commons import Commons
+from skillopt.engine.run.commons import Commons, endpoint_pool
 from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.executor import create_executor
 from skillopt.engine.run.given import NOTHING, Given
@@ -31,7 +31,6 @@ from skillopt.engine.run.prepare import Work, load_work
 from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.gate.metric import Metric
 from skillopt.model.local.server import EnginePool
-from skillopt.model.traffic.pool import LimiterPool
 from skillopt.records.directory import JOURNAL
 from skillopt.records.events import Notice
 from skillopt.records.reading import BEST_SKILL, INITIAL_SKILL, Run
@@ -112,7 +111,7 @@ class SeedsTraining:
         """The parent's run context with the baseline asked, and what the runs share."""
         config = self.resolved.config
         executor = create_executor(config.executor)
-        commons = Commons(LimiterPool(identical_failures=config.train.circuit_breaker), EnginePool(), executor)
+        commons = Commons(endpoint_pool(config, events, self.given.check), EnginePool(), executor)
         try:
             async with open_run_context(
                 self.resolved, out_root=directory, emit=events, need="eval", replay=replay,

@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skillopt.cli.wording import duration, thousands, usd
+from skillopt.cli.wording import clock_time, duration, thousands, usd
 from skillopt.records.events import (
     BudgetUpdated,
     Event,
+    OutageEnd,
+    OutageStart,
     RunStart,
     StageEnd,
     StageProgress,
@@ -47,6 +49,8 @@ class Progress:
         self._step, self._finished, self._total = 0, 0, 0
         self._running: dict[Stage, _Running] = {}
         self._spent: BudgetUpdated | None = None
+        self._down: dict[str, float] = {}
+        """Endpoints that are waited for, and since when (seconds since 1970)."""
 
     def see(self, event: Event) -> None:
         """Take an event into account."""
@@ -68,6 +72,10 @@ class Progress:
             else:
                 self._finished += 1
             self._step = event.step
+        elif isinstance(event, OutageStart):
+            self._down[event.endpoint] = event.time - event.lasted_s
+        elif isinstance(event, OutageEnd):
+            self._down.pop(event.endpoint, None)
         elif isinstance(event, BudgetUpdated):
             self._spent = event
 
@@ -75,6 +83,9 @@ class Progress:
         """`[Step 3/12] Rollout 14 of 32; 25 min so far, about 1.2 h left; $0.12`."""
         at = f"[Step {self._step}/{self._total}] " if self._step and self._total else ""
         stages = ", ".join(_stage_words(r) for r in list(self._running.values())) or "working"
+        down = list(self._down.values())
+        if down:
+            stages = f"waiting for the endpoint since {clock_time(min(down))} ({stages})"
         return f"{at}{stages}; {duration(self._clock() - self._begun)} so far{self._left()}{self._money()}"
 
     def _left(self) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
-from skillopt.cli.wording import duration, number, plural, score_words, usd
+from skillopt.cli.wording import clock_time, duration, number, plural, score_words, usd
 from skillopt.records.events import (
     BudgetWarning,
     EpochResult,
     Event,
     GateVerdict,
     Notice,
+    OutageEnd,
+    OutageStart,
     RateInfo,
     RoleInfo,
     RunStart,
@@ -48,6 +50,8 @@ class Narrator:
             EpochResult: _of(self._epoch_result),
             BudgetWarning: _of(_budget_warning),
             Notice: _of(_notice),
+            OutageStart: _of(_outage),
+            OutageEnd: _of(_outage_end),
         }
 
     def tell(self, event: Event) -> list[str]:
@@ -198,6 +202,15 @@ def _budget_warning(e: BudgetWarning) -> list[str]:
     form: dict[str, Callable[[float], str]] = {"usd": usd, "hours": lambda h: duration(3600 * h)}
     show = form.get(e.kind, lambda v: f"{v:,.0f}")
     return [f"budget: {100 * e.share:.0f} % of {e.kind} used ({show(e.used)} of {show(e.limit)})"]
+
+
+def _outage(e: OutageStart) -> list[str]:
+    return [f"{e.endpoint} is down since {clock_time(e.time - e.lasted_s)}, waiting for it: {e.reason}"]
+
+
+def _outage_end(e: OutageEnd) -> list[str]:
+    said = "answers again" if e.outcome == "done" else "was given up"
+    return [f"{e.endpoint} {said} after {duration(e.seconds)}"]
 
 
 def edit_patches(count: int) -> str:

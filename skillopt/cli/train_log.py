@@ -14,6 +14,8 @@ from skillopt.records.events import (
     EpochResult,
     Event,
     Notice,
+    OutageEnd,
+    OutageStart,
     RunEnd,
     RunStart,
     StageEnd,
@@ -64,6 +66,10 @@ class TrainLog:
             return [f"[notice] {event.text}"]
         if isinstance(event, BudgetWarning):
             return [f"[budget] {event.kind} {event.used:g} of {event.limit:g}"]
+        if isinstance(event, OutageStart):
+            return [f"[outage] {event.endpoint}: {event.reason}"]
+        if isinstance(event, OutageEnd):
+            return [f"[outage] {event.outcome} after {event.seconds:.0f} s"]
         if isinstance(event, RunEnd) and event.summary is not None:
             return _final_table(event.summary)
         return []

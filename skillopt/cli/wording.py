@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -47,6 +48,11 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def clock_time(when: float) -> str:
+    """Seconds since 1970 as the time of day here: `02:14`."""
+    return time.strftime("%H:%M", time.localtime(when))
 
 
 class Measured(Protocol):

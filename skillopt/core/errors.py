@@ -78,13 +78,17 @@ class FatalModelError(ModelError, StopRun):
 class TransientModelError(ModelError):
     """Worth another attempt: timeout, connection, 408, 409, 429, 5xx, cut or empty body.
 
-    `retry_after` is the server's wish in seconds (None when it gave none); `overloaded` halves the limiter's width.
+    `retry_after` is the server's wish in seconds (None when it gave none); `overloaded` narrows the
+    limiter; `unreachable` says that nobody was there (no connection, 502, 503, 504): in a row, an outage.
     """
 
-    def __init__(self, message: str, *, retry_after: float | None = None, overloaded: bool = False) -> None:
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, overloaded: bool = False, unreachable: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.overloaded = overloaded
+        self.unreachable = unreachable
 
 
 class ContextOverflow(ModelError):

@@ -15,12 +15,12 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict, replace
 from typing import Any, Protocol, runtime_checkable
 
-from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
+from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.prices import PriceTable
 from skillopt.model.tokens import bound, prompt_bound
-from skillopt.model.traffic.limiter import Slot
+from skillopt.model.traffic.passage import Passage
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
@@ -148,6 +148,8 @@ class Client:
         key = self.key(request)
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, lambda: self._ask(request, key), label=label)
+        if isinstance(entry, Entry) and not (entry.fresh or entry.shared):
+            self.breaker.answered_before()
         if self._on_call is not None and isinstance(entry, Entry):
             self._on_call(call_end(entry))
         return reply_from_json(entry.value)
@@ -185,7 +187,7 @@ class _Call:
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
         self._prompt_bound = prompt_bound(request.messages) + sum(bound(str(tool)) for tool in request.tools)
-        self._admitted = False
+        self._passage = Passage(client.limiter, client.breaker, priority=request.priority, tokens=self._prompt_bound)
         self._raised = False
         self._capped: ChatReply | None = None
         self._emptied = False
@@ -198,22 +200,12 @@ class _Call:
         request, client = self._request, self._client
         started = time.monotonic()
         try:
-            reply = await with_retries(
-                self._attempt, attempts=request.attempts, deadline=self._deadline, backoff=client.backoff
-            )
-        except _Doubtful as last:
-            reply = last.reply
+            reply = await self._passage.persist(self._tries, self._deadline)
         except FatalModelError as error:
             # More than the model can write was our wish, not the user's: what it said under the smaller cap stands.
             if self._capped is None or " answered 400:" not in error.message:
                 raise
             reply = self._capped
-        except (TransientModelError, DeadlineExceeded) as error:
-            client.breaker.lost(error.message)
-            raise
-        finally:
-            if self._admitted:
-                client.breaker.left()
         usage = combined(self._usages)
         return Recorded(
             value=reply_to_json(replace(reply, usage=usage)),
@@ -227,35 +219,20 @@ class _Call:
             **usage.to_json(),
         )
 
+    async def _tries(self) -> ChatReply:
+        """All attempts; of doubtful replies the last one stands."""
+        try:
+            return await with_retries(
+                self._attempt, attempts=self._request.attempts, deadline=self._deadline, backoff=self._client.backoff
+            )
+        except _Doubtful as last:
+            return last.reply
+
     async def _attempt(self) -> ChatReply:
         """Take a place, reserve, send, settle. A reply that should be asked again is raised as `_Doubtful`."""
-        client = self._client
-        while True:
-            client.breaker.check()
-            async with client.limiter.place(
-                priority=self._request.priority, tokens=self._prompt_bound, again=self._admitted
-            ) as place:
-                client.breaker.check()
-                self._admitted = self._admitted or client.breaker.admit()
-                if self._admitted:
-                    reply = await self._send_from(place)
-                    break
-            await client.breaker.changed()
-        self._judge(reply)
-        return reply
-
-    async def _send_from(self, place: Slot) -> ChatReply:
-        """Send, and tell limiter and breaker how it went."""
-        try:
-            reply = await self._send()
-        except TransientModelError as error:
-            self._client.breaker.failed()
-            if error.overloaded:
-                place.overloaded(error.retry_after)
-            raise
-        place.succeeded(_total(reply.usage))
-        self._client.breaker.healthy()
+        reply = await self._passage.attempt(self._send, used=lambda reply: _total(reply.usage))
         self._client.watch(self._request, reply)
+        self._judge(reply)
         return reply
 
     async def _send(self) -> ChatReply:

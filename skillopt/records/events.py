@@ -301,6 +301,26 @@ class BudgetWarning(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutageStart(Event):
+    """An endpoint is down, and the run waits for it; told `lasted_s` seconds after it stopped answering."""
+
+    name: ClassVar[str] = "outage.start"
+    endpoint: str
+    reason: str = ""
+    lasted_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutageEnd(Event):
+    """The endpoint answers again, or was given up (`stopped`), after `seconds`."""
+
+    name: ClassVar[str] = "outage.end"
+    endpoint: str
+    seconds: float = 0.0
+    outcome: Outcome = "done"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Notice(Event):
     """A sentence for people."""
 
@@ -350,7 +370,7 @@ EVENTS: Mapping[str, type[Event]] = {
     for kind in (
         RunStart, RunEnd, EpochStart, EpochEnd, EpochResult, StepStart, StepEnd, StageStart, StageProgress, StageEnd,
         ReflectGroup, EditDropped, CandidateProposed, GateVerdict, CandidateAccepted, CandidateRejected, BudgetUpdated,
-        BudgetWarning, Notice, EvalEnd, RolloutEnd, CallEnd,
+        BudgetWarning, OutageStart, OutageEnd, Notice, EvalEnd, RolloutEnd, CallEnd,
     )
 }  # fmt: skip
 """All events by name."""

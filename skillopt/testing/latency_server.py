@@ -32,6 +32,7 @@ ERRORS = {
     401: "Incorrect API key provided.",
     429: "Rate limit reached for requests. Please slow down.",
     500: "The server had an error while processing your request.",
+    503: "The service is temporarily unavailable.",
 }
 
 
@@ -40,7 +41,8 @@ class Behaviour:
     """How the simulated provider behaves. Rates are shares of requests, 0 to 1; times are seconds.
 
     `repeatable` False draws new luck for each arrival instead of from the request's bytes. `dead` answers 500 to
-    everything, `unauthorized` 401. Above `width` concurrent requests the next one waits (`reject_above_width` False)
+    everything, `unauthorized` 401, `unavailable` 503, and so it does `down_for_s` long from `down_after_s` after the
+    first arrival. Above `width` concurrent requests the next one waits (`reject_above_width` False)
     or gets a 429.
     """
 
@@ -57,6 +59,9 @@ class Behaviour:
     rate_empty_content: float = 0.0
     dead: bool = False
     unauthorized: bool = False
+    unavailable: bool = False
+    down_after_s: float | None = None
+    down_for_s: float = 60.0
     width: int | None = None
     reject_above_width: bool = False
     with_usage: bool = True
@@ -133,6 +138,7 @@ class LatencyServer:
         self.headers: list[dict[str, str]] = []
         self.port = port
         self._arrivals = 0
+        self._first: float | None = None
         self._places: asyncio.Semaphore | None = None
         self._runner: web.AppRunner | None = None
 
@@ -176,6 +182,8 @@ class LatencyServer:
         b = self.behaviour
         if b.unauthorized:
             return "401"
+        if b.unavailable or self._is_down():
+            return "503"
         if b.dead:
             return "500"
         luck = self._luck(key, nth, "fate")
@@ -192,6 +200,12 @@ class LatencyServer:
             luck -= rate
         return "ok"
 
+    def _is_down(self) -> bool:
+        b = self.behaviour
+        if b.down_after_s is None or self._first is None:
+            return False
+        return b.down_after_s <= time.monotonic() - self._first < b.down_after_s + b.down_for_s
+
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         arrived = time.monotonic()
@@ -199,6 +213,7 @@ class LatencyServer:
         tally = self.stats.requests.setdefault(key, Tally())
         tally.started += 1
         self._arrivals += 1
+        self._first = arrived if self._first is None else self._first
         body: dict[str, JsonValue] = json.loads(raw)
         if self.bodies is not None:
             self.bodies.append(body)
@@ -215,7 +230,7 @@ class LatencyServer:
     async def _respond(self, request: web.Request, body: JsonObject, key: str, tally: Tally) -> web.StreamResponse:
         nth = tally.started
         fate = self._fate(key, nth)
-        if fate in ("401", "429"):
+        if fate in ("401", "429", "503"):
             return self._error(int(fate))
         b = self.behaviour
         if b.width is not None and b.reject_above_width and self.stats.busy >= b.width:

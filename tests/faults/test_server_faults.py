@@ -76,7 +76,7 @@ async def test_an_endpoint_that_dies_later_stops_the_run_without_a_zero(rig: Rig
         return answer(body)
 
     rig.server.answer = dying
-    rig.config(train__circuit_breaker=2)
+    rig.config(train__circuit_breaker=2, train__outage_minutes=0)
     ended = await rig.train("run")
     assert ended.code == 1
     assert "the cluster is on fire" in (ended.err + ended.out).strip().splitlines()[-1]

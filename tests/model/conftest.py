@@ -8,6 +8,7 @@ import pytest
 
 from skillopt.model.client import Client
 from skillopt.model.prices import load_prices
+from skillopt.model.traffic.outage import OutagePolicy
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.types import Backend
 from skillopt.store.journal import Journal
@@ -20,8 +21,16 @@ async def rig(tmp_path: Path):
     """Makes rigs; closes backends and journals, and checks that no reservation stays open."""
     made: list[Rig] = []
 
-    def make(backend: Backend, *, width: int = 8, failures: int = 10, journal: Journal | None = None) -> Rig:
-        meter, pool, backoff = WatchfulMeter(), LimiterPool(identical_failures=failures), QuickBackoff()
+    def make(
+        backend: Backend,
+        *,
+        width: int = 8,
+        failures: int = 10,
+        journal: Journal | None = None,
+        outages: OutagePolicy | None = None,
+    ) -> Rig:
+        pool = LimiterPool(identical_failures=failures, outages=outages or OutagePolicy())
+        meter, backoff = WatchfulMeter(), QuickBackoff()
         journal = journal or Journal.open(tmp_path / f"journal{len(made)}.sqlite")
         client = Client(
             role="target",

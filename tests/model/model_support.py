@@ -64,6 +64,7 @@ class Rig:
     journal: Journal
     pool: LimiterPool
     backoff: QuickBackoff
+    told: list[Any] = field(default_factory=list)
 
     async def chat(self, text: str = "hello", **more: Any) -> Any:
         return await self.client.chat(ask(text, **more))

@@ -43,6 +43,8 @@ class TrainSection(Section):
     """How edits are searched: the published step, or each rollout as a test of many edits and one proof at the end."""
     circuit_breaker: Annotated[int, Field(ge=1), Key(change="any")] = 10
     """Identical failures in a row, from one endpoint, that stop the run with the provider's words."""
+    outage_minutes: Annotated[float, Field(ge=0), Key(change="any")] = 30
+    """Minutes that an endpoint which has answered this run is waited for when it is down; 0 stops the run instead."""
 
 
 class EnvSection(Section):

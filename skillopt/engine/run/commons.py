@@ -11,8 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillopt.config import Config
 from skillopt.model.local.server import EnginePool
+from skillopt.model.traffic.outage import OutagePolicy
 from skillopt.model.traffic.pool import LimiterPool
+from skillopt.records.events import Emit
 from skillopt.work.executor import Executor
 
 
@@ -27,3 +30,9 @@ class Commons:
     """Only read by a run; None for the run that writes it."""
     before_test: Callable[[], Awaitable[None]] | None = None
     """Awaited before a run reads its sealed test; asks the initial skill's part once for all runs. Raises `StopRun`."""
+
+
+def endpoint_pool(config: Config, emit: Emit, check: Callable[[], None] | None) -> LimiterPool:
+    """The endpoints as a run is configured to meet them. `emit` hears of outages; `check` raises where it is to end."""
+    outages = OutagePolicy(seconds=60 * config.train.outage_minutes, emit=emit, check=check)
+    return LimiterPool(identical_failures=config.train.circuit_breaker, outages=outages)

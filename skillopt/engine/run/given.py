@@ -53,6 +53,11 @@ class Given:
     interrupt: Interrupt | None = None
     commons: Commons | None = None
 
+    @property
+    def check(self) -> Callable[[], None] | None:
+        """Raises `Interrupted` once the end was wished for; None where nobody can."""
+        return self.interrupt.check if self.interrupt is not None else None
+
     def backend(self, role: str, name: str) -> Backend | None:
         """The model of a role; None where the configuration names one. Raises `ConfigError` when it was not given."""
         found = self.backends.get(role)

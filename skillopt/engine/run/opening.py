@@ -23,6 +23,7 @@ from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.commons import endpoint_pool
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.events import Events, run_id_of
@@ -40,7 +41,6 @@ from skillopt.model.local.partial_download import Report
 from skillopt.model.local.server import EnginePool
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.registry import create_backend
-from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.traffic.pool import Limits as EndpointLimits
 from skillopt.model.types import Backend, ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
@@ -209,7 +209,7 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
         used=used,
         earlier_s=float(timings.data["total_wall_time_s"]),
         emit=emit,
-        check=given.interrupt.check if given.interrupt is not None else None,
+        check=given.check,
         usd_unknown=unknown,
     )
 
@@ -236,7 +236,7 @@ def _models(
     replay: bool,
 ) -> tuple[dict[str, Client | ExecAgent], tuple[dict[str, Any], ...]]:
     commons = given.commons
-    pool = commons.pool if commons else LimiterPool(identical_failures=config.train.circuit_breaker)
+    pool = commons.pool if commons else endpoint_pool(config, emit, given.check)
     engines = commons.engines if commons else EnginePool()
     clients: dict[str, Client | ExecAgent] = {}
     roles: list[dict[str, Any]] = []

@@ -59,7 +59,7 @@ async def post(
         cause: BaseException | None = error.__cause__
         words = shorten(str(cause), LONGEST_WORDS, secrets) if cause is not None else ""
         said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
-        raise TransientModelError(redact(said, secrets)) from None
+        raise TransientModelError(redact(said, secrets), unreachable=True) from None
 
 
 def load(module: str) -> None:

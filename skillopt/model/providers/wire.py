@@ -20,6 +20,7 @@ from skillopt.model.types import ChatReply, Finish, ToolCall, Usage
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _OVERLOADED = frozenset({429, 503, 529})
+_UNREACHABLE = frozenset({502, 503, 504})
 _CONTEXT = re.compile(
     r"context.{0,20}(?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens"
     r"|exceeds? the (?:available )?context|input is too long|reduce the length",
@@ -200,7 +201,9 @@ def status_error(
         return FatalModelError(message, hint="the account has no credit left")
     if status in _TRANSIENT or status >= 500:
         overloaded = status in _OVERLOADED or "overload" in body.lower()
-        return TransientModelError(message, retry_after=retry_after(headers), overloaded=overloaded)
+        return TransientModelError(
+            message, retry_after=retry_after(headers), overloaded=overloaded, unreachable=status in _UNREACHABLE
+        )
     if status == 413 or (status in (400, 422) and _CONTEXT.search(body)):
         return ContextOverflow(message)
     if status == 404 and "/openai/" in where and "api-version=" in where:

@@ -1,11 +1,9 @@
-"""How many calls an endpoint has at a time, and how fast they may start. One limiter per endpoint, shared by all roles.
+"""Which calls an endpoint gets, when. One limiter per endpoint, shared by all roles.
 
-The width starts at the configured number, which is also its ceiling unless a larger one is given. A refusal (429,
-overload) halves it, at most once per round trip: refusals of calls that were sent before the last cut do not count. It
-grows by one place per success up to the width that proved too much lately, and slowly beyond. `Retry-After` pauses
-the endpoint, unless it stands alone among many answers or a call that was sent *after* the refused one succeeds: then
-the refusal was not for the whole account (the refused call itself still waits). Places are granted by priority, then in
-order.
+Places are granted by priority, then in order, up to the width (see `width`) and within the rates (see `rates`). The
+call that tries a higher width is the least urgent one that waits. A refused call waits for the `Retry-After` it was
+told on its own; new calls wait with it when most that were sent after a cut were refused as well, until the pause is
+over or a call that was sent *after* the refused one succeeds.
 """
 
 from __future__ import annotations
@@ -13,63 +11,13 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-import math
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-WINDOW_S = 60.0
-_MEMORY = 1 / 16
-"""Weight of the newest answer in the share of refusals."""
-_LONE_SHARE = 0.2
-_MANY = 16
-"""A refusal stands alone while at most this share of the last answers, of at least so many, were refusals."""
-
-
-class RateWindow:
-    """At most `limit` units within any 60 seconds (a sliding window, so no server's fixed window is passed either)."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._spent: deque[list[float]] = deque()
-        self._total = 0.0
-
-    def delay(self, now: float, units: float) -> float:
-        """Seconds until `units` more fit. A request larger than the limit fits when nothing else is in the window."""
-        while self._spent and self._spent[0][0] <= now - WINDOW_S:
-            self._total -= self._spent.popleft()[1]
-        excess = self._total + min(units, self.limit) - self.limit
-        for when, spent in self._spent:
-            if excess <= 0:
-                break
-            excess -= spent
-            if excess <= 0:
-                return max(0.0, when + WINDOW_S - now)
-        return 0.0
-
-    def spend(self, now: float, units: float) -> list[float]:
-        """Enter `units`; the entry can be corrected with `correct`."""
-        entry = [now, units]
-        self._spent.append(entry)
-        self._total += units
-        return entry
-
-    def correct(self, entry: list[float], units: float) -> None:
-        """Replace an entry's estimate by what was used."""
-        if self._spent and entry[0] >= self._spent[0][0]:
-            self._total += units - entry[1]
-            entry[1] = units
-
-
-def _stricter(window: RateWindow | None, limit: int | None) -> RateWindow | None:
-    if not limit:
-        return window
-    if window is None:
-        return RateWindow(limit)
-    window.limit = min(window.limit, limit)
-    return window
+from skillopt.model.traffic.rates import stricter
+from skillopt.model.traffic.width import Width
 
 
 @dataclass(order=True)
@@ -83,10 +31,11 @@ class _Waiter:
 
 @dataclass
 class Slot:
-    """One call's place at the endpoint. Tell it how the call ended before the place is given back."""
+    """One call's place at the endpoint. Tell it how the call ended before the place is given back. `level` is how many
+    places were held when it was granted, this one included."""
 
-    sent_at: float
     order: int
+    level: int
     limiter: Limiter
     token_entry: list[float] | None = None
 
@@ -115,22 +64,22 @@ class Limiter:
     ) -> None:
         if width < 1:
             raise ValueError(f"a limiter's width is at least 1, got {width}")
-        self.ceiling = float(max(width, ceiling or width))
-        self.width = float(width)
+        self.control = Width(width, ceiling or width)
         self.busy = 0
-        self.requests = _stricter(None, requests_per_minute)
-        self.tokens = _stricter(None, tokens_per_minute)
+        self.requests = stricter(None, requests_per_minute)
+        self.tokens = stricter(None, tokens_per_minute)
         self._clock = clock
         self._waiting: list[_Waiter] = []
         self._order = itertools.count()
-        self._sent = itertools.count()
-        self._cut_order = -1
-        self._fast_until = self.ceiling
-        self._refused_share = 0.0
-        self._answered = 0
+        self._sent = 0
         self._paused_until = 0.0
         self._pause_order = -1
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def width(self) -> int:
+        """Calls that may be in flight now."""
+        return self.control.value
 
     @property
     def waiting(self) -> int:
@@ -144,15 +93,12 @@ class Limiter:
 
     def widen(self, width: int, ceiling: int | None = None) -> None:
         """Another role asks for a width at the same endpoint: the larger one is in force."""
-        ceiling = max(width, ceiling or width)
-        if ceiling > self.ceiling:
-            self.ceiling = self._fast_until = float(ceiling)
-        self.width = max(self.width, float(width))
+        self.control.widen(width, ceiling or width)
 
     def restrict(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         """Another role names rate limits for the same endpoint: the stricter ones are in force."""
-        self.requests = _stricter(self.requests, requests_per_minute)
-        self.tokens = _stricter(self.tokens, tokens_per_minute)
+        self.requests = stricter(self.requests, requests_per_minute)
+        self.tokens = stricter(self.tokens, tokens_per_minute)
 
     @asynccontextmanager
     async def place(self, *, priority: int = 0, tokens: int = 0, again: bool = False) -> AsyncGenerator[Slot]:
@@ -186,22 +132,31 @@ class Limiter:
 
     def _grant(self) -> None:
         """Hand out places while there are some. Invariant: whoever waits has a place, a timer or a busy call ahead."""
-        while self._waiting and self.busy < math.floor(self.width):
-            head = self._waiting[0]
-            if head.ready.done():
+        while self._waiting and self.busy < self.control.value:
+            if self._waiting[0].ready.done():
                 heapq.heappop(self._waiting)
                 continue
             now = self._clock()
-            delay = self._delay(now, head.tokens)
+            delay = self._delay(now, self._waiting[0].tokens)
             if delay > 0:
                 self._wake_in(delay)
                 return
-            heapq.heappop(self._waiting)
+            waiter = self._next()
             self.busy += 1
+            self._sent += 1
             if self.requests is not None:
                 self.requests.spend(now, 1)
-            entry = self.tokens.spend(now, head.tokens) if self.tokens is not None else None
-            head.ready.set_result(Slot(now, next(self._sent), self, entry))
+            entry = self.tokens.spend(now, waiter.tokens) if self.tokens is not None else None
+            waiter.ready.set_result(Slot(self._sent, self.busy, self, entry))
+
+    def _next(self) -> _Waiter:
+        """Whose turn it is: the most urgent call, or the least urgent one to try more than the proven width."""
+        if self.busy < self.control.proven or self.tokens is not None:
+            return heapq.heappop(self._waiting)
+        waiter = max(w for w in self._waiting if not w.ready.done())
+        self._waiting.remove(waiter)
+        heapq.heapify(self._waiting)
+        return waiter
 
     def _delay(self, now: float, tokens: int) -> float:
         delay = max(0.0, self._paused_until - now)
@@ -224,25 +179,22 @@ class Limiter:
 
     def on_success(self, place: Slot) -> None:
         """A call that held `place` was answered."""
-        self._answered += 1
-        self._refused_share -= _MEMORY * self._refused_share
         if place.order > self._pause_order and self._paused_until > 0:
             self._paused_until = 0.0
-        step = 1.0 if self.width < self._fast_until else 1.0 / self.width
-        self.width = min(self.ceiling, self.width + step)
-        self._fast_until = min(self.ceiling, max(self._fast_until, self.width))
+        self.control.answered(place.level, place.order, self._clock())
 
     def on_overload(self, place: Slot, retry_after: float | None) -> None:
         """A call that held `place` was refused."""
-        self._refused_share += _MEMORY * (1.0 - self._refused_share)
-        lone = self._answered >= _MANY and self._refused_share <= _LONE_SHARE
-        if retry_after is not None and retry_after > 0 and not lone:
-            self._paused_until = max(self._paused_until, self._clock() + retry_after)
+        now = self._clock()
+        pauses = self.control.refused(
+            place.level, place.order, busy=self.busy, newest=self._sent, now=now, retry_after=retry_after
+        )
+        if pauses and retry_after:
+            self._paused_until = max(self._paused_until, now + retry_after)
             self._pause_order = max(self._pause_order, place.order)
-        if place.order <= self._cut_order:
-            return
-        self._cut_order = next(self._sent)
-        # A lone refusal among many answers is a hiccup: the old width is soon back. Many refusals mean too much load.
-        if not lone:
-            self._fast_until = max(1.0, self.width * (1.0 - self._refused_share))
-        self.width = max(1.0, self.width / 2)
+
+    def recovered(self) -> None:
+        """The endpoint was down, not overloaded: the width is what it was before, and nobody waits any more."""
+        self.control.restore()
+        self._paused_until = 0.0
+        self._grant()

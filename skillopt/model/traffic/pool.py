@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from skillopt.model.traffic.breaker import IDENTICAL_FAILURES, Breaker
 from skillopt.model.traffic.limiter import Limiter
+from skillopt.model.traffic.outage import OutagePolicy
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,11 @@ class Limits:
 
 @dataclass
 class LimiterPool:
-    """Limiters and breakers by endpoint name. `identical_failures` is the breakers' limit."""
+    """Limiters and breakers by endpoint name. `identical_failures` is the breakers' limit, `outages` says how long an
+    endpoint that has answered before is waited for."""
 
     identical_failures: int = IDENTICAL_FAILURES
+    outages: OutagePolicy = field(default_factory=OutagePolicy)
     _limiters: dict[str, Limiter] = field(default_factory=dict[str, Limiter])
     _breakers: dict[str, Breaker] = field(default_factory=dict[str, Breaker])
     _told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
@@ -56,4 +59,13 @@ class LimiterPool:
 
     def breaker(self, endpoint: str) -> Breaker:
         """The endpoint's circuit breaker."""
-        return self._breakers.setdefault(endpoint, Breaker(endpoint, limit=self.identical_failures))
+        found = self._breakers.get(endpoint)
+        if found is None:
+            found = Breaker(
+                endpoint,
+                limit=self.identical_failures,
+                policy=self.outages,
+                recovered=lambda: self.limiter(endpoint).recovered(),
+            )
+            self._breakers[endpoint] = found
+        return found

@@ -30,6 +30,10 @@ class Deadline:
         self.seconds = seconds
         self.left = seconds
 
+    def restart(self) -> None:
+        """Begin again with all of it: what was used up was no fault of the call."""
+        self.left = self.seconds
+
     async def run(self, work: Awaitable[T]) -> T:
         """Await `work` on this deadline's time; it is cancelled when the time is up. Raises `DeadlineExceeded`."""
         started = time.monotonic()

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.model.traffic.limiter import WINDOW_S, Limiter, RateWindow
+from skillopt.model.traffic.limiter import Limiter
 from skillopt.model.traffic.pool import LimiterPool, Limits
+from skillopt.model.traffic.rates import WINDOW_S, RateWindow
 
 
 async def held(limiter, count):
@@ -45,30 +46,36 @@ async def test_grows_to_a_larger_ceiling():
     assert limiter.width == 6
 
 
-async def test_halves_once_per_round_trip():
+async def test_a_burst_of_refusals_leaves_what_the_endpoint_took():
     limiter = Limiter(16)
     places, contexts = await held(limiter, 16)
-    for place in places:
-        place.overloaded(None)
-    assert limiter.width == 8
-    await leave(contexts)
-    async with limiter.place() as place:
-        place.overloaded(None)
-    assert limiter.width == 4
+    for place, context in list(zip(places, contexts, strict=True))[10:]:
+        place.overloaded(1.0)
+        await leave([context])
+    assert limiter.width == 10 and limiter.paused_for == 0
+    await leave(contexts[:10])
 
 
-async def test_a_lone_refusal_is_soon_forgotten_many_are_not():
+async def test_refusals_after_the_cut_halve_and_pause():
+    limiter = Limiter(16)
+    places, contexts = await held(limiter, 16)
+    places[0].overloaded(30.0)
+    await leave(contexts[:2])
+    assert limiter.width == 15 and limiter.paused_for == 0
+    again, more = await held(limiter, 1)
+    again[0].overloaded(30.0)
+    assert limiter.width == 7 and limiter.paused_for > 29
+    await leave([*contexts[2:], *more])
+
+
+async def test_a_lone_refusal_is_a_hiccup_many_are_not():
     lone, many = Limiter(24), Limiter(24)
     for _ in range(50):
         async with lone.place() as place:
             place.succeeded()
     async with lone.place() as place:
         place.overloaded(None)
-    assert lone.width == 12
-    for _ in range(12):
-        async with lone.place() as place:
-            place.succeeded()
-    assert lone.width > 22
+    assert lone.width == 24
     for turn in range(40):
         async with many.place() as place:
             place.overloaded(None) if turn % 3 else place.succeeded()
@@ -97,21 +104,24 @@ async def test_a_lone_refusal_pauses_nobody_else_but_a_row_of_them_does():
     for _ in range(30):
         async with limiter.place() as place:
             place.succeeded()
-    for expected in (False, False, False, True):
+    for expected in (*[False] * 8, True):
         async with limiter.place() as place:
             place.overloaded(30.0)
         assert (limiter.paused_for > 0) is expected
 
 
 async def test_a_later_success_ends_the_pause():
-    limiter = Limiter(4)
-    (earlier, refused, later), contexts = await held(limiter, 3)
+    limiter = Limiter(8)
+    places, contexts = await held(limiter, 8)
+    places[7].overloaded(30.0)
+    await leave(contexts[5:])
+    (refused, later), more = await held(limiter, 2)
     refused.overloaded(30.0)
-    earlier.succeeded()
+    places[0].succeeded()
     assert limiter.paused_for > 29
     later.succeeded()
     assert limiter.paused_for == 0
-    await leave(contexts)
+    await leave([*contexts[:5], *more])
     async with limiter.place():
         pass
 

@@ -75,7 +75,7 @@ def test_two_alternating_failures_open_the_circuit_too():
     breaker = Breaker("https://x/v1", limit=3)
     with pytest.raises(CircuitOpen, match="timeout"):
         for _ in range(3):
-            breaker.lost("timeout")
-            breaker.lost("bad gateway")
+            breaker.lost(TransientModelError("timeout"))
+            breaker.lost(TransientModelError("bad gateway"))
     with pytest.raises(CircuitOpen):
         breaker.check()

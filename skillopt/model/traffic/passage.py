@@ -1,0 +1,94 @@
+"""One call's way to its endpoint: a place, leave of the breaker, word to both of how it went; patience in an outage.
+
+`attempt` sends once. `persist` wraps all the attempts of a call: what fails because the endpoint is down is no fault of
+the call, so it waits without a place and off its deadline's time, and then has all its attempts and time again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from skillopt.core.errors import DeadlineExceeded, TransientModelError
+from skillopt.model.traffic.breaker import Breaker
+from skillopt.model.traffic.limiter import Limiter, Slot
+from skillopt.model.traffic.retry import Deadline
+
+T = TypeVar("T")
+
+
+class Passage:
+    """See the module. `tokens` is the expected number, for a limit per minute; faults of the classes `blameless` are
+    not the endpoint's."""
+
+    def __init__(
+        self,
+        limiter: Limiter,
+        breaker: Breaker,
+        *,
+        priority: int = 0,
+        tokens: int = 0,
+        blameless: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._limiter, self._breaker = limiter, breaker
+        self._priority, self._tokens, self._blameless = priority, tokens, blameless
+        self._admitted = False
+        self._heard_when_sent: int | None = None
+        self._heard_when_failed: int | None = None
+
+    async def persist(self, tries: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+        """`tries` until it returns, fails for good, or is lost while the endpoint answers others. Raises `CircuitOpen`
+        when the endpoint is given up."""
+        breaker = self._breaker
+        try:
+            while True:
+                self._heard_when_sent = self._heard_when_failed = None
+                try:
+                    return await tries()
+                except (TransientModelError, DeadlineExceeded) as error:
+                    heard = self._heard_when_sent, self._heard_when_failed
+                    if not breaker.forgives(error, when_sent=heard[0], when_failed=heard[1]):
+                        breaker.lost(error)
+                        raise
+                    deadline.restart()
+        finally:
+            if self._admitted:
+                breaker.left(self)
+
+    async def attempt(self, send: Callable[[], Awaitable[T]], *, used: Callable[[T], int | None] | None = None) -> T:
+        """Wait for leave and a place, send, and tell limiter and breaker. `used` says how many tokens it took."""
+        breaker = self._breaker
+        while True:
+            breaker.check()
+            if breaker.may_try:
+                async with self._limiter.place(
+                    priority=self._priority, tokens=self._tokens, again=self._admitted
+                ) as place:
+                    breaker.check()
+                    if breaker.admit(self, again=self._admitted):
+                        self._admitted = True
+                        return await self._sent(place, send, used)
+            await breaker.changed()
+
+    async def _sent(self, place: Slot, send: Callable[[], Awaitable[T]], used: Callable[[T], int | None] | None) -> T:
+        breaker = self._breaker
+        if self._heard_when_sent is None:
+            self._heard_when_sent = breaker.answers
+        try:
+            reply = await send()
+        except self._blameless:
+            breaker.dropped(self)
+            raise
+        except (TransientModelError, DeadlineExceeded) as error:
+            if self._heard_when_failed is None:
+                self._heard_when_failed = breaker.answers
+            if isinstance(error, TransientModelError) and error.overloaded:
+                place.overloaded(error.retry_after)
+            breaker.failed(self, error)
+            raise
+        except BaseException:
+            breaker.dropped(self)
+            raise
+        breaker.healthy()  # first: after an outage the width is restored to what it was before it
+        place.succeeded(used(reply) if used is not None else None)
+        return reply
