@@ -191,6 +191,10 @@ def main() -> None:
     parser.add_argument("--median-s", type=float, default=0.06)
     parser.add_argument("--rate-429", type=float, default=0.0)
     parser.add_argument("--retry-after-s", type=float, default=1.0)
+    parser.add_argument("--width", type=int, default=None)
+    parser.add_argument("--reject-above-width", action="store_true")
+    parser.add_argument("--down-after-s", type=float, default=None)
+    parser.add_argument("--down-for-s", type=float, default=60.0)
     behaviour = Behaviour(**vars(parser.parse_args()))
 
     async def serve() -> None:

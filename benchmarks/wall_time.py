@@ -80,7 +80,7 @@ class Bench:
         self._config = write_config(scratch / "config.yaml", write_data(scratch / "data"), url)
         self._number = itertools.count()
 
-    def run(self, name: str, *overrides: str) -> Measured:
+    def run(self, name: str, *overrides: str, quiet: bool = False) -> Measured:
         """One training run into a new directory."""
         self._stats()
         root = self._scratch / f"run{next(self._number)}"
@@ -93,7 +93,8 @@ class Bench:
             json.loads((root / path).read_text()) for path in ("history.json", "logs/ledger.json", "logs/timings.json")
         )
         measured = Measured(name, seconds, ended, self._stats(), history, ledger["calls"], timings)
-        print(measured, flush=True)
+        if not quiet:
+            print(measured, flush=True)
         return measured
 
     def _stats(self) -> Any:
@@ -106,7 +107,8 @@ def bench(**behaviour: float):
     """A server in its own process, a zygote, a scratch directory."""
     command = [sys.executable, str(Path(__file__).with_name("searchqa_shaped.py"))]
     for name, value in behaviour.items():
-        command += [f"--{name.replace('_', '-')}", str(value)]
+        flag = f"--{name.replace('_', '-')}"
+        command += [flag] if value is True else [flag, str(value)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
