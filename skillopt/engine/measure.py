@@ -114,7 +114,7 @@ async def stream_decision(
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
         rollout = await run_one(
-            context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring)
+            context.env, item, candidate, context.target, Call(Stage(stage), repeat, priority, context.scoring)
         )
         context.emit(StageProgress(stage=Stage(shown_as), step=step, done=position + 1, total=len(places)))
         tell_rollout(context, Stage(stage), rollout)

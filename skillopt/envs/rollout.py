@@ -22,13 +22,14 @@ from skillopt.envs.base import Env
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.envs.scoring import UNAIDED, ScoreContext, Scoring, score_attempt
 from skillopt.model.types import ChatModel
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
 class Call:
     """What all rollouts of a batch share. `stage` and `priority` govern the call, `repeat` is part of its identity."""
 
-    stage: str
+    stage: Stage
     repeat: int = 0
     priority: int = 0
     scoring: Scoring = UNAIDED

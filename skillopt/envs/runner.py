@@ -178,15 +178,20 @@ class Batch:
         elif (error := task.exception()) is not None:
             self._fail(error)
         else:
-            rollout = task.result()
-            if isinstance(rollout.outcome, Missing) and not again:
-                self._deferred[index] = rollout
-            else:
-                self._done[index] = rollout
-                self._report(rollout)
+            self._take(task.result(), index, again)
         self._fill()
         if self._head in self._done or self._closed:
             self._wake_up()
+
+    def _take(self, rollout: Rollout, index: int, again: bool) -> None:
+        if isinstance(rollout.outcome, Missing) and not again:
+            self._deferred[index] = rollout
+            return
+        self._done[index] = rollout
+        try:
+            self._report(rollout)
+        except Exception as fault:  # noqa: BLE001  raised to the consumer: a callback's own fault would reach nobody
+            self._fail(fault)
 
     def _report(self, rollout: Rollout) -> None:
         self._finished += 1
@@ -198,7 +203,7 @@ class Batch:
         measured = self._finished - self._missing
         self._progress(
             StageProgress(
-                stage=Stage(self._call.stage),
+                stage=self._call.stage,
                 done=self._finished,
                 total=len(self._items),
                 missing=self._missing,

@@ -156,7 +156,9 @@ async def test_a_cancelled_parent_leaves_nothing_running() -> None:
 
 async def test_an_early_stop_starts_nothing_more() -> None:
     model = Model(right, delay=lambda r: 0.001)
-    async with start_batch(env(), items(100), SKILL, model, stage="g", progress=silent, width=4, lookahead=8) as batch:
+    async with start_batch(
+        env(), items(100), SKILL, model, stage=Stage.GATE, progress=silent, width=4, lookahead=8
+    ) as batch:
         got = [(await batch.__anext__()).item.id for _ in range(3)]
     assert got == ["q0", "q1", "q2"]
     assert len(model.requests) <= 11 and model.running == 0 and not await others()
@@ -166,10 +168,24 @@ async def test_an_early_stop_starts_nothing_more() -> None:
 
 async def test_a_slow_head_is_bounded_by_lookahead() -> None:
     model = Model(right, delay=lambda r: 0.05 if number(r) == 0 else 0)
-    async with start_batch(env(), items(100), SKILL, model, stage="g", progress=silent, width=4, lookahead=10) as batch:
+    async with start_batch(
+        env(), items(100), SKILL, model, stage=Stage.GATE, progress=silent, width=4, lookahead=10
+    ) as batch:
         assert (await batch.__anext__()).item.id == "q0"
         assert len(model.requests) <= 11
         assert len([r async for r in batch]) == 99
+
+
+async def test_a_fault_of_the_progress_display_ends_the_batch() -> None:
+    def broken(event: StageProgress) -> None:
+        raise ValueError(f"cannot show {event.done}")
+
+    model = Model(right, delay=lambda r: 0.001)
+    with pytest.raises(ValueError, match="cannot show 1"):
+        await asyncio.wait_for(
+            run_batch(env(), items(9), SKILL, model, stage=Stage.GATE, progress=broken, width=2), timeout=20
+        )
+    assert model.running == 0 and not await others()
 
 
 async def test_a_reply_cut_by_the_limit_is_not_adopted() -> None:

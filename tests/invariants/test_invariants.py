@@ -360,7 +360,8 @@ async def test_i10_a_miss_in_a_replay_is_an_error(rig: Rig) -> None:
     await rig.done("run")
     journal = sqlite3.connect(rig.root / "run/journal.sqlite")
     with journal:
-        journal.execute("DELETE FROM entries WHERE seq = (SELECT max(seq) FROM entries WHERE stage = 'test')")
+        last = "SELECT max(seq) FROM entries WHERE kind = 'chat' AND stage = 'test'"
+        journal.execute(f"DELETE FROM entries WHERE seq = ({last})")
     journal.close()
     calls = rig.calls
     missed = await rig.train("run", "--replay")

@@ -133,8 +133,8 @@ async def run(project: Path, name: str, kind: str, *, seed: int | None = None, f
 
 
 async def _kill(executor: LocalExecutor, source: random.Random) -> None:
-    for _ in range(6):
-        await asyncio.sleep(source.uniform(0.0, 0.8))
+    for _ in range(10):
+        await asyncio.sleep(source.uniform(0.0, 0.4))
         if pids := sorted(m.pid for m in executor._members if lives(m.pid)):
             with suppress(ProcessLookupError):
                 os.kill(source.choice(pids), signal.SIGKILL)
@@ -172,7 +172,9 @@ async def test_directories_are_the_same_inline_and_in_workers(project: Path, fun
 async def _killed(project: Path, prefix: str, seeds: range) -> None:
     await run(project, f"{prefix}calm", "inline")
     expected, total = result(project, f"{prefix}calm"), 0
-    for seed in seeds:
+    for seed in (*seeds, *range(100, 108)):
+        if seed >= 100 and total:  # on a quick machine every kill may have met a worker that had nothing to do
+            break
         total += await run(project, f"{prefix}{seed}", "local", seed=seed)
         assert differences(expected, result(project, f"{prefix}{seed}")) == [], f"seed {seed}"
         assert entries(project, f"{prefix}{seed}") == entries(project, f"{prefix}calm")

@@ -25,7 +25,7 @@ from skillopt.engine.vetoes import veto_records
 from skillopt.envs.rollout import Call, run_one
 from skillopt.optimizer.schemas.epoch import Written
 from skillopt.records.schema import EpochRecord, GateRecord
-from skillopt.records.vocabulary import Action
+from skillopt.records.vocabulary import Action, Stage
 
 PLACEHOLDER_ORIGIN = "slow_update_placeholder_epoch_01"
 
@@ -55,7 +55,7 @@ async def rebound(context: RunContext, measured: Measured, skill: Skill) -> Meas
         if rollout.scored is None:
             return replace(rollout, skill_hash=skill.hash)
         return await run_one(
-            context.env, rollout.item, skill, context.target, Call("gate", rollout.repeat, scoring=context.scoring)
+            context.env, rollout.item, skill, context.target, Call(Stage.GATE, rollout.repeat, scoring=context.scoring)
         )
 
     rollouts = tuple(await gather_all([again(r) for r in measured.rollouts]))
