@@ -31,7 +31,8 @@ from agent_model_server import AgentModelServer, ReadSkill, Say, Shell
 from skillopt.agents.base import Agent, Attempt, Sampling, Task
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
-from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
+from skillopt.agents.shell import ToolLoopSettings
+from skillopt.agents.tool_loop import ToolLoopAgent
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
 from skillopt.harnesses import processes

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from skillopt.agents.left_files import LeftFiles
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.skill import Skill
@@ -48,6 +49,28 @@ class Task:
     stage: str
     repeat: int = 0
     priority: int = 0
+    files: bool = False
+    """Whether the files that the target leaves are kept for the scorer (`Attempt.workspace`)."""
+
+
+@dataclass(frozen=True)
+class EpisodeEnd:
+    """Where an episode stood when it was over. `ended` is `done`, `turns` (out of turns) or `context` (the conversation
+    outgrew the model's context); in every case the target had its chance, and `score` (0 to 1) is what it reached."""
+
+    score: float
+    ended: str
+    turns: int
+    last_action: str = ""
+    observation: str = ""
+    hint: str = ""
+    """What the simulator says of its last step to analysts, never to the target."""
+    info: JsonObject = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def done(self) -> bool:
+        """Whether the simulator itself ended the episode."""
+        return self.ended == "done"
 
 
 @dataclass(frozen=True)
@@ -67,6 +90,11 @@ class Attempt:
     lost: str = ""
     cut: str = ""
     notes: JsonObject = field(default_factory=dict[str, JsonValue])
+    workspace: LeftFiles | None = None
+    """The files that an agent program or a tool loop added or changed. None for a chat and for an episode, which have
+    no directory, and where the environment says `reads_workspace = False`."""
+    episode: EpisodeEnd | None = None
+    """How the episode ended, for environments with `open_episode`; None for all others."""
 
 
 @runtime_checkable

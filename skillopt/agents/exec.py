@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from skillopt.agents.base import Attempt, Task, text_of
+from skillopt.agents.left_files import LeftFiles
 from skillopt.agents.run import AgentRequest, AgentRun, Expected
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
@@ -101,7 +102,7 @@ class ExecAgent:
         """Solve one task, from the journal or by running the program."""
         await self.find()
         workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery)
-        key = self._key(workspace, task.repeat)
+        key = self._key(workspace, task.repeat, files=task.files)
         asked = AgentRequest(
             workspace=workspace,
             key=key,
@@ -110,6 +111,7 @@ class ExecAgent:
             injected=self.settings.delivery == "prompt",
             priority=task.priority,
             deadline_s=task.sampling.deadline_s,
+            files=task.files,
         )
         try:
             value = await self._run(asked)
@@ -129,6 +131,7 @@ class ExecAgent:
             user_prompt=f"{workspace.prompt}\n\ntask.md:\n{workspace.task}",
             cut=value["cut"],
             notes=value["notes"],
+            workspace=LeftFiles.from_json(value["left"]) if task.files else None,
         )
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -155,7 +158,7 @@ class ExecAgent:
             self.breaker.answered_before()
         return entry.value
 
-    def _key(self, workspace: Workspace, repeat: int) -> str:
+    def _key(self, workspace: Workspace, repeat: int, *, files: bool = False) -> str:
         settings = self.settings
         return digest(
             {
@@ -169,6 +172,7 @@ class ExecAgent:
                 "files": {n: text_digest(c.decode("latin-1")) for n, c in workspace.files.items()},
                 "empty_retries": settings.empty_retries,
                 "repeat": repeat,
+                **({"left": 1} if files else {}),  # an answer that was stored without its files is another one
             }
         )
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skillopt.agents.faults import fault_of, usage_of
+from skillopt.agents.left_files import LeftFiles, collect
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
 from skillopt.agents.workspace import NAME, Workspace
@@ -113,6 +114,8 @@ class AgentRequest:
     injected: bool
     priority: int = 0
     deadline_s: float = 600.0
+    files: bool = False
+    """Whether what the program leaves in its workspace is part of the answer."""
 
 
 class AgentRun:
@@ -125,6 +128,10 @@ class AgentRun:
         self._tries = 0
         self._began = False
         """Whether the program of the current try was started."""
+        self._given: dict[Path, bytes] = {}
+        """Files that the harness itself writes before the program starts."""
+        self._left = LeftFiles()
+        """What the program of the last try left."""
         self._usages: list[Usage] = []
         self._usd: list[float | None] = []
 
@@ -222,7 +229,10 @@ class AgentRun:
                 cache=settings.cache,
                 images=images,
             )
-            return await self._started(job, place)
+            session = await self._started(job, place)
+            if self._asked.files:
+                self._left = await asyncio.to_thread(self._collected, place / "work")
+            return session
         finally:
             if settings.keep is not None:
                 await asyncio.to_thread(self._keep, settings.keep, place)
@@ -234,6 +244,7 @@ class AgentRun:
             link_login(job, settings.cli.login_files)
         try:
             launch = settings.cli.launch(job)
+            self._given = {path: text.encode("utf-8", "replace") for path, text in launch.files.items()}
             self._began = True
             finished = await self._finished(launch, place / "streams")
         except WorkerLost as error:
@@ -254,6 +265,12 @@ class AgentRun:
             return await run(launch, streams)
         return await run_program(executor, launch, streams, needs=PROGRAM, attempts=1)
 
+    def _collected(self, folder: Path) -> LeftFiles:
+        given = self._given.items()
+        own = {path.relative_to(folder).as_posix(): text for path, text in given if folder in path.parents}
+        cleaned = functools.partial(_clean, self._owner.settings.secrets)
+        return collect(folder, {**self._asked.workspace.files, **own}, cleaned=cleaned)
+
     def _keep(self, keep: Path, place: Path) -> None:
         """Copy workspace and streams, every text redacted; links are not followed, a home is not kept."""
         target = keep / f"{self._asked.key[:16]}-{self._tries}"
@@ -263,12 +280,7 @@ class AgentRun:
                     continue
                 path = target / name / source.relative_to(place / name)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                content = source.read_bytes()
-                try:
-                    text = redact(content.decode("utf-8"), self._owner.settings.secrets)
-                    path.write_bytes(text.encode("utf-8"))
-                except UnicodeDecodeError:
-                    path.write_bytes(_without(content, self._owner.settings.secrets))
+                path.write_bytes(_clean(self._owner.settings.secrets, source.read_bytes()))
 
     def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
         """What the journal stores, redacted."""
@@ -287,7 +299,9 @@ class AgentRun:
         if session.reported_usd is not None:
             notes["reported_usd"] = session.reported_usd
         turns = session.failure is not None and session.failure.kind == "turns"
+        left: dict[str, JsonValue] = {"left": self._left.to_json()} if asked.files else {}
         return {
+            **left,
             "text": redact(session.answer, secrets),
             "cut": "out-of-turns: the agent reached its limit of turns" if turns else "",
             "trajectory": trajectory(session, mark=asked.mark, secrets=secrets, tools=True),
@@ -296,8 +310,12 @@ class AgentRun:
         }
 
 
-def _without(content: bytes, secrets: Collection[str]) -> bytes:
-    """A file that is no text, without the secrets that this run knows."""
+def _clean(secrets: Collection[str], content: bytes) -> bytes:
+    """A file without the secrets that this run knows; a text also without what looks like one."""
+    try:
+        return redact(content.decode("utf-8"), secrets).encode("utf-8")
+    except UnicodeDecodeError:
+        pass
     for secret in secrets:
         if len(secret) >= LEAST_REAL_KEY:
             content = content.replace(secret.encode(), MARK.encode())

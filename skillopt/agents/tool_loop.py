@@ -1,9 +1,7 @@
 """A chat model with a shell in a workspace: the generic agent, for any model that can call tools.
 
 Model calls are journalled by the chat model, commands by this loop. A resumed run therefore sends the same requests and
-gets the same results without running anything; only when it comes to a command that has no result yet are the earlier
-ones run again, to bring the workspace to where it was. Commands run as this user, with a clean environment and a home
-of their own, each in a session that is ended to its last process; they are not sandboxed beyond that.
+gets the same results without running anything (`shell`).
 """
 
 from __future__ import annotations
@@ -11,38 +9,27 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts, text_of, truncated
 from skillopt.agents.chat import request_of
-from skillopt.agents.trace import LONGEST_OUTPUT, READ_NOTE
-from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, Workspace, build_workspace, mark_of
+from skillopt.agents.shell import Shell, ToolLoopSettings
+from skillopt.agents.trace import READ_NOTE
+from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, build_workspace, mark_of
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
-from skillopt.core.shorten import shorten, shorten_middle
-from skillopt.harnesses.environment import clean_environment
-from skillopt.harnesses.launch import Finished, Launch, run
-from skillopt.model.client import CallJournal
+from skillopt.core.shorten import shorten
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest, Message, ToolCall
 from skillopt.store.journal import Journal, Recorded
 from skillopt.work.errors import WorkerLost
-from skillopt.work.executor import Executor
-from skillopt.work.programs import run_program
-from skillopt.work.unit import Needs
 
 KEY_VERSION = 1
-COMMAND = Needs(cpu=0.25, memory_mb=64)
-"""What a command occupies: most of them wait more than they work."""
-SHOWN_PLACE = "/workspace"
-"""What results show instead of the directory's real path, which is another one each time."""
 
 BASH: JsonObject = {
     "type": "function",
@@ -57,24 +44,6 @@ BASH: JsonObject = {
         },
     },
 }
-_FILE_BLOCKS = 131_072
-"""Largest file a command may write, in blocks of 512 bytes: 64 MiB."""
-
-
-@dataclass(frozen=True)
-class ToolLoopSettings:
-    """`max_turns` bounds the model's turns for one item, `command_seconds` one command."""
-
-    environ: Mapping[str, str] = field(repr=False)
-    delivery: Delivery = "prompt"
-    max_turns: int = 30
-    command_seconds: float = 60.0
-    at_once: int = 4 * (os.cpu_count() or 1)
-    """Commands that run at the same time, over all attempts."""
-    executor: Executor | None = None
-    """Where commands run; None: here."""
-    attempts: int = 3
-    """How often a command is begun whose worker is lost."""
 
 
 class ToolLoopAgent:
@@ -98,7 +67,7 @@ class ToolLoopAgent:
     async def attempt(self, task: Task) -> Attempt:
         """Work on one task until the model calls no tool any more."""
         workspace = build_workspace(task.messages(""), task.skill, self._settings.delivery)
-        shell = _Shell(workspace, self._new_place(), self._settings, self._journal, self._running)
+        shell = Shell(workspace, self._new_place(), self._settings, self._journal, self._running)
         first = _first(task, self._settings.delivery)
         loop = _Loop(self._chat, task, self._settings, shell, first)
         try:
@@ -146,88 +115,6 @@ def _first(task: Task, delivery: Delivery) -> tuple[Message, ...]:
     return (Message("system", note), *messages)
 
 
-class _Shell:
-    """The workspace of one attempt and the commands that were run in it."""
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        place: Path,
-        settings: ToolLoopSettings,
-        journal: CallJournal,
-        running: asyncio.Semaphore,
-    ) -> None:
-        self.place = place
-        self._workspace, self._settings, self._journal, self._running = workspace, settings, journal, running
-        self._done: list[str] = []
-        self._lived = 0
-        """How many of the commands done have been run in this very directory; the rest came from the journal."""
-        self._written = False
-
-    async def result(self, key: str, stage: str, command: str) -> JsonObject:
-        """A command's output and exit code, from the journal or by running it."""
-
-        async def thunk() -> Recorded:
-            value = await self._run_again(command)
-            return Recorded(value=value, kind="tool", stage=stage, role="target", calls=0, prompt_tokens=0,
-                            completion_tokens=0, cached_tokens=0, reasoning_tokens=0, usd=0.0)  # fmt: skip
-
-        entry = await self._journal.once(key, thunk, label=f"a command of a {stage} rollout")
-        self._done.append(command)
-        value: JsonObject = entry.value
-        return value
-
-    async def _run_here(self, command: str) -> dict[str, JsonValue]:
-        """Bring the workspace to where the conversation is, then run the command in it."""
-        if not self._written:
-            await asyncio.to_thread(self._workspace.write, self.place / "work")
-            self._written = True
-        for earlier in self._done[self._lived :]:
-            await self._once(earlier)
-        value = await self._once(command)
-        self._lived = len(self._done) + 1
-        return value
-
-    async def _run_again(self, command: str) -> dict[str, JsonValue]:
-        """Run it, and once more from the beginning in a fresh workspace where a worker is lost: the command may have
-        left the old one half done. Raises `WorkerLost` when that is lost as well."""
-        for _ in range(self._settings.attempts - 1):
-            try:
-                return await self._run_here(command)
-            except WorkerLost:
-                await asyncio.to_thread(shutil.rmtree, self.place, True)
-                self._lived, self._written = 0, False
-        return await self._run_here(command)
-
-    async def _once(self, command: str) -> dict[str, JsonValue]:
-        home = self.place / "home"
-        script = f'ulimit -f {_FILE_BLOCKS} 2>/dev/null; exec /bin/sh -c "$1"'
-        launch = Launch(
-            ("/bin/sh", "-c", script, "sh", command),
-            clean_environment(self._settings.environ, home),
-            self.place / "work",
-            folders=(home / "tmp",),
-        )
-        async with self._running:
-            try:
-                finished = await self._finished(launch)
-            except asyncio.TimeoutError:
-                return {"exit_code": None, "output": f"(stopped after {self._settings.command_seconds:g} s)"}
-            except ValueError as error:  # a NUL character in the command
-                return {"exit_code": None, "output": f"(not run: {error})"}
-        output = (finished.stdout + finished.stderr).replace(str(self.place / "work"), SHOWN_PLACE)
-        return {
-            "exit_code": finished.exit_code,
-            "output": shorten_middle(output.replace(str(home), "~"), LONGEST_OUTPUT),
-        }
-
-    async def _finished(self, launch: Launch) -> Finished:
-        seconds, executor = float(self._settings.command_seconds), self._settings.executor
-        if executor is None:
-            return await asyncio.wait_for(run(launch, self.place / "streams"), seconds)
-        return await run_program(executor, launch, self.place / "streams", needs=COMMAND, seconds=seconds, attempts=1)
-
-
 class _Loop:
     """One attempt on its way."""
 
@@ -236,7 +123,7 @@ class _Loop:
         chat: ChatModel,
         task: Task,
         settings: ToolLoopSettings,
-        shell: _Shell,
+        shell: Shell,
         first: tuple[Message, ...],
     ) -> None:
         self._chat, self._task, self._settings, self._shell = chat, task, settings, shell
@@ -261,16 +148,36 @@ class _Loop:
             if reply.text.strip() or not reply.tool_calls:
                 self._trajectory.append({"type": "message", "turn": turn, "content": reply.text})
             if reply.finish == "length":
-                return self._attempt(cut=truncated(self._task.sampling.max_completion_tokens), reason="length")
+                return await self._ended(cut=truncated(self._task.sampling.max_completion_tokens), reason="length")
             if not reply.tool_calls:
-                return self._attempt(text=reply.text, reason="completed")
+                return await self._ended(text=reply.text, reason="completed")
             self._messages.append(reply.message())
             for call in reply.tool_calls:
                 try:
                     self._messages.append(Message("tool", await self._called(call), tool_call_id=call.id))
                 except WorkerLost as error:
                     return self._attempt(lost=str(error), reason="lost")
-        return self._attempt(cut=f"out-of-turns: {self._settings.max_turns} turns without an answer", reason="turns")
+        cut = f"out-of-turns: {self._settings.max_turns} turns without an answer"
+        return await self._ended(cut=cut, reason="turns")
+
+    async def _ended(self, *, text: str = "", cut: str = "", reason: str) -> Attempt:
+        """An end that is the model's own, with what it left where the scorer wants that."""
+        if not self._task.files:
+            return self._attempt(text=text, cut=cut, reason=reason)
+        key = digest(
+            {
+                "kind": "tool_files",
+                "v": KEY_VERSION,
+                "messages": [m.to_json() for m in self._messages],
+                "repeat": self._task.repeat,
+                "seconds": self._settings.command_seconds,
+            }
+        )
+        try:
+            left = await self._shell.left(key, self._task.stage)
+        except WorkerLost as error:
+            return self._attempt(lost=str(error), reason="lost")
+        return replace(self._attempt(text=text, cut=cut, reason=reason), workspace=left)
 
     async def _called(self, call: ToolCall) -> str:
         """Run one call; whatever is wrong with it is told to the model."""

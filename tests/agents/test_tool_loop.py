@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from skillopt.agents.base import Agent
-from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
+from skillopt.agents.shell import ToolLoopSettings
+from skillopt.agents.tool_loop import ToolLoopAgent
 from skillopt.core.errors import BudgetExceeded, ReplayMiss, TransientModelError
 from skillopt.harnesses import processes
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage

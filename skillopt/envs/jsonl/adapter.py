@@ -37,6 +37,7 @@ class JsonlEnv:
     """See the module's contract."""
 
     Settings = JsonlSettings
+    reads_workspace = False
 
     def __init__(self, config: EnvConfig, settings: JsonlSettings) -> None:
         self._config = config

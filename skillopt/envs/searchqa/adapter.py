@@ -40,6 +40,7 @@ class SearchQAEnv:
 
     Settings = SearchQASettings
     name = "searchqa"
+    reads_workspace = False
     pass_threshold = 1.0
 
     def __init__(self, config: EnvConfig, settings: SearchQASettings) -> None:
