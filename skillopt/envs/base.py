@@ -15,6 +15,7 @@ from skillopt.agents.base import Sampling as Sampling
 from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
 from skillopt.core.outcome import Outcome
+from skillopt.envs.episodes.protocol import Episodic
 from skillopt.envs.scoring import ScoreContext as ScoreContext
 from skillopt.model.types import Message
 
@@ -100,8 +101,14 @@ def hidden_reference(env: Env, item: Item) -> str:
 
 def takes_readout(env: Env) -> bool:
     """Whether the target may be asked a diagnostic question beside the task. An environment in which every word of a
-    reply is the answer says no with an attribute `takes_readout = False`."""
-    return bool(getattr(env, "takes_readout", True))
+    reply is the answer says no with an attribute `takes_readout = False`, and one of episodes by being one."""
+    return bool(getattr(env, "takes_readout", True)) and not isinstance(env, Episodic)
+
+
+def reads_workspace(env: Env) -> bool:
+    """Whether the files that an agent leaves are kept for the scorer; an environment that reads text only says no with
+    an attribute `reads_workspace = False`."""
+    return bool(getattr(env, "reads_workspace", True))
 
 
 class EnvConfig(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Outcome
-from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference
+from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference, reads_workspace
 from skillopt.envs.judged import judge_calls, judge_texts, needs_judge
 from skillopt.envs.scoring import KeepsScores, score_attempt
 from skillopt.model.types import Message
@@ -61,6 +61,10 @@ class WithReadout:
 
     def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
         return self.inner.next_turn(item, turns)
+
+    @property
+    def reads_workspace(self) -> bool:
+        return reads_workspace(self.inner)
 
     @property
     def needs_judge(self) -> bool:

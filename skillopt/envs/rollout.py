@@ -1,4 +1,4 @@
-"""One rollout: the agent's attempt, then the score.
+"""One rollout: the agent's attempt or the episode, then the score.
 
 A lost attempt is `Missing` with the provider's words, and so is one whose judge gave no verdict; what must end the run
 (`StopRun`, `ReplayMiss`, a fault of data or scorer) passes through. An answer that was cut off scores 0.0, because the
@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 
 from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
+from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.envs.base import Env
+from skillopt.envs.base import Env, reads_workspace
+from skillopt.envs.episodes.loop import play
+from skillopt.envs.episodes.protocol import Episodic
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.envs.scoring import UNAIDED, ScoreContext, Scoring, score_attempt
 from skillopt.model.types import ChatModel
@@ -37,7 +40,6 @@ class Call:
 
 async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent, call: Call) -> Rollout:
     """Attempt one item. Raises `StopRun`, `ReplayMiss` and `DataError`; every other fault of a call is `Missing`."""
-    agent = target if isinstance(target, Agent) else ChatAgent(target)
     task = Task(
         item=item,
         skill=Skill(without_empty_regions(skill.text)),
@@ -47,8 +49,9 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
         stage=call.stage,
         repeat=call.repeat,
         priority=call.priority,
+        files=reads_workspace(env),
     )
-    attempt = await agent.attempt(task)
+    attempt = await _attempt(env, task, target, call.scoring)
     rollout = Rollout(
         item=item,
         skill_hash=skill.hash,
@@ -70,6 +73,23 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
         return replace(rollout, outcome=outcome)
     block = {"role": "system", "content": evaluation(outcome, env.golds(item))}
     return replace(rollout, outcome=outcome, trajectory=(*rollout.trajectory, block))
+
+
+async def _attempt(env: Env, task: Task, target: ChatModel | Agent, scoring: Scoring) -> Attempt:
+    if isinstance(env, Episodic):
+        if isinstance(target, Agent):
+            raise no_agent(env)
+        return await play(env, task, target, scoring)
+    agent = target if isinstance(target, Agent) else ChatAgent(target)
+    return await agent.attempt(task)
+
+
+def no_agent(env: Env) -> ConfigError:
+    """An episode is played turn by turn, and an agent solves a task in one go."""
+    return ConfigError(
+        f"environment {env.name!r} plays episodes: its target is a chat model, not an agent",
+        hint="choose a chat backend for the target, and model.target_agent=chat",
+    )
 
 
 def _of_judge(sums: TokenSums) -> dict[str, int | None]:

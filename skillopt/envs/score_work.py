@@ -23,6 +23,7 @@ from skillopt.work.registry import Handler
 HANDLERS: Mapping[str, Handler] = {
     "env.score": Handler("skillopt.envs.score_work:call_scorer"),
     "env.score_async": Handler("skillopt.envs.score_work:call_scorer", shared=True),
+    "env.episode": Handler("skillopt.envs.episodes.work:open_session"),
 }
 """`env.score_async` is for functions written with `async def`: they wait, so that one worker holds several."""
 

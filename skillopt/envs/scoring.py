@@ -15,6 +15,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from skillopt.agents.base import Attempt, TokenSums
@@ -24,10 +25,12 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
 from skillopt.core.rollout import Rollout
+from skillopt.envs.episodes.recipe import Recipe
 from skillopt.envs.judged import needs_judge
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest
 from skillopt.work.errors import WorkerLost
 from skillopt.work.executor import Executor
+from skillopt.work.inline import InlineExecutor
 
 if TYPE_CHECKING:
     from skillopt.store.journal import Journal
@@ -43,6 +46,10 @@ class Scoring:
     seed: int = 42
     executor: Executor | None = None
     journal: Journal | None = None
+    recipe: Recipe | None = None
+    """How a worker builds the environment for its episodes; None: they run in this process."""
+    attempts: int = 3
+    """How often an episode is begun whose worker is lost."""
 
 
 UNAIDED = Scoring()
@@ -83,10 +90,11 @@ class ScoreContext:
         """The run's seed."""
         return self.scoring.seed
 
-    @property
-    def executor(self) -> Executor | None:
-        """Where work that takes a processor or a program is done; None where a run has no such place."""
-        return self.scoring.executor
+    @cached_property
+    def executor(self) -> Executor:
+        """Where work that takes a processor or a program is done: the run's pool, or this process where there is no run
+        (a check of the scorer, a test)."""
+        return self.scoring.executor or InlineExecutor()
 
 
 @dataclass(frozen=True)

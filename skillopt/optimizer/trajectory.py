@@ -36,7 +36,8 @@ def _line(entry: JsonObject) -> str:
         return f"ACTION: {entry.get('cmd', '')}\nOBSERVATION: {entry.get('obs', '')}"
     if "action" in entry:
         think = f"THINK: {entry['reasoning']}\n" if entry.get("reasoning") else ""
-        return f"{think}ACTION: {entry['action']}\nOBSERVATION: {entry.get('env_feedback', '')}"
+        hint = f"\nHINT (the target does not see it): {entry['hint']}" if entry.get("hint") else ""
+        return f"{think}ACTION: {entry['action']}\nOBSERVATION: {entry.get('env_feedback', '')}{hint}"
     role = str(entry.get("role") or entry.get("type") or "message")
     label = {"system": "VERIFICATION", "message": "TARGET"}.get(role, role.upper())
     return f"{label}: {entry.get('content', '')}"

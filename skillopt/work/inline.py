@@ -38,17 +38,17 @@ class InlineExecutor:
         return _received(target, answer)
 
     @asynccontextmanager
-    async def session(self, work: Work) -> AsyncGenerator[_Session]:
+    async def session(self, work: Work) -> AsyncGenerator[HeldSession]:
         """See `Executor.session`."""
         target = self._registry.find(work.name).target
         payload = copied(work.payload)
-        opened = await _settled(lambda: handler_of(target)(payload, self._unit(work)), work.deadline_s)
+        seconds = work.open_s or work.deadline_s
+        opened = await _settled(lambda: handler_of(target)(payload, self._unit(work)), seconds)
+        session = HeldSession(target, cast("Stepper", opened), work.deadline_s)
         try:
-            yield _Session(target, cast("Stepper", opened), work.deadline_s)
+            yield session
         finally:
-            close: object = getattr(opened, "close", None)
-            if callable(close):
-                await _settled(close, work.deadline_s)
+            await session.close()
 
     async def put(self, data: bytes) -> str:
         """See `Executor.put`."""
@@ -70,14 +70,22 @@ class InlineExecutor:
         return Unit(blobs, work.files, work.version)
 
 
-class _Session:
-    def __init__(self, target: str, opened: Stepper, deadline_s: float) -> None:
-        self._target, self._opened, self._deadline_s = target, opened, deadline_s
+class HeldSession:
+    """A session whose state is an object of this process; `who` names it in errors."""
+
+    def __init__(self, who: str, opened: Stepper, deadline_s: float) -> None:
+        self._who, self._opened, self._deadline_s = who, opened, deadline_s
 
     async def step(self, payload: JsonObject) -> JsonObject:
         """See `Session.step`."""
         sent = copied(payload)
-        return _received(self._target, await _settled(lambda: self._opened.step(sent), self._deadline_s))
+        return _received(self._who, await _settled(lambda: self._opened.step(sent), self._deadline_s))
+
+    async def close(self) -> None:
+        """Let it clean up, where it has something to."""
+        close: object = getattr(self._opened, "close", None)
+        if callable(close):
+            await _settled(close, self._deadline_s)
 
 
 async def _settled(call: object, deadline_s: float) -> object:

@@ -184,7 +184,7 @@ class LocalExecutor:
         for attempt in range(1, attempts + 1):
             try:
                 member = await self._member(shared=False)
-                answer = await self.asked(member, message, work.deadline_s)
+                answer = await self.asked(member, message, work.open_s or work.deadline_s)
             except Lost as error:
                 self.repeated += 1
                 if attempt == attempts or self._closed:

@@ -27,8 +27,9 @@ class Work:
     """What is to be done. `name` is looked up in a registry (or is `module:function`), never a pickled function.
 
     `files` maps relative paths to digests of blobs (`Executor.put`). `version` names the code that is expected where it
-    runs; blank means any. `deadline_s` counts from the start of an attempt, not from the wait for a place. `attempts`
-    is for work that may not simply be done again (None: as often as the executor does).
+    runs; blank means any. `deadline_s` counts from the start of an attempt, not from the wait for a place; of a
+    session it is one step's, and `open_s` is its opening's (None: the same). `attempts` is for work that may not simply
+    be done again (None: as often as the executor does).
     """
 
     name: str
@@ -37,4 +38,5 @@ class Work:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     needs: Needs = Needs()
     deadline_s: float = 3600.0
+    open_s: float | None = None
     attempts: int | None = None

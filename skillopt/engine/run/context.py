@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from skillopt.config import Config
@@ -20,6 +21,8 @@ from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.episodes.recipe import Recipe
+from skillopt.envs.episodes.work import recipe_of
 from skillopt.envs.scoring import Scoring
 from skillopt.gate.density import bonus
 from skillopt.gate.metric import Metric
@@ -65,8 +68,19 @@ class RunContext:
 
     @property
     def scoring(self) -> Scoring:
-        """What scorers are given: the judge, the seed, the journal for scores that cost something."""
-        return Scoring(judge=self.judge, seed=self.config.train.seed, executor=self.executor, journal=self.journal)
+        """What scorers and episodes are given: the judge, the seed, the journal for what cost something."""
+        return Scoring(
+            judge=self.judge,
+            seed=self.config.train.seed,
+            executor=self.executor,
+            journal=self.journal,
+            recipe=self._recipe,
+            attempts=self.config.executor.attempts,
+        )
+
+    @cached_property
+    def _recipe(self) -> Recipe | None:
+        return recipe_of(self.env, self.config.env, self.config.env_settings)
 
     @property
     def metric(self) -> Metric:

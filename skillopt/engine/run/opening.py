@@ -75,7 +75,7 @@ class HoldsSecrets(Protocol):
 
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
-    notices = [*targets.check_target(config)]
+    notices = [*targets.check_target(config, env)]
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)

@@ -17,13 +17,17 @@ import platformdirs
 
 from skillopt.agents.exec import ExecAgent
 from skillopt.agents.settings import AgentSettings
-from skillopt.agents.tool_loop import ToolLoopAgent, ToolLoopSettings
+from skillopt.agents.shell import ToolLoopSettings
+from skillopt.agents.tool_loop import ToolLoopAgent
 from skillopt.config import Config, RoleSettings, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.events import Events
+from skillopt.envs.base import Env
+from skillopt.envs.episodes.protocol import Episodic
+from skillopt.envs.rollout import no_agent
 from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
 from skillopt.harnesses.codex import Codex, CodexOptions
 from skillopt.harnesses.copilot import Copilot, CopilotOptions
@@ -87,9 +91,11 @@ def banner_row(settings: AgentSettings) -> dict[str, Any]:
     }
 
 
-def check_target(config: Config) -> list[str]:
+def check_target(config: Config, env: Env | None = None) -> list[str]:
     """Notices about a target that is an agent. Raises `ConfigError` for settings that an agent cannot honour."""
     role = role_settings(config.model, "target")
+    if isinstance(env, Episodic) and (is_agent(role) or config.model.target_agent == "tool_loop"):
+        raise no_agent(env)
     if config.model.target_agent == "tool_loop" and not is_agent(role):
         _refuse(config, "the tool loop")
         return ["the tool loop runs the target's commands on this machine, as you, without a sandbox"]

@@ -105,7 +105,8 @@ class Function(Scorer):
     async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         """Call the function, in the run's executor where there is one. Raises `WorkerLost` besides `DataError`."""
         calling, item = self.calling, ctx.rollout.item
-        if ctx.executor is None:
+        executor = ctx.scoring.executor
+        if executor is None:
             return await calling(answer, ctx.rollout)
         work = Work(
             "env.score_async" if calling.is_async else "env.score",
@@ -114,7 +115,7 @@ class Function(Scorer):
             deadline_s=DEADLINE_S,
         )
         try:
-            result = unpacked(await ctx.executor.run(work))
+            result = unpacked(await executor.run(work))
         except WorkFailed as error:
             raise _fault(f"item {item.id!r}: the scorer {self.function}", error) from error
         return checked(item.id, calling.scored(result, answer, item.id))
