@@ -18,12 +18,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from skillopt.core.json_types import JsonObject
 from skillopt.testing.latency_server import Behaviour, LatencyServer
 from skillopt.testing.toy_task import answer, write_config, write_data
 from skillopt.testing.trees import asked_key, differences, journal_keys, tree
@@ -59,10 +61,9 @@ class Outcome:
 class Bench:
     """One server, one zygote, one reference run; `trial` adds to `outcome`."""
 
-    def __init__(self, zygote: Zygote, server: LatencyServer, scratch: Path, *, seed: int, **changes: Any) -> None:
-        self._zygote, self._server, self._scratch = zygote, server, scratch
+    def __init__(self, zygote: Zygote, server: LatencyServer, scratch: Path, config: Path, *, seed: int) -> None:
+        self._zygote, self._server, self._scratch, self._config = zygote, server, scratch, config
         self._random = random.Random(seed)
-        self._config = write_config(scratch / "config.yaml", write_data(scratch / "data"), server.url, **changes)
         self.outcome = Outcome()
 
     async def reference(self) -> None:
@@ -143,14 +144,28 @@ class Bench:
         return sum(asked_key(h) in known for h in self._server.headers[start:])
 
 
+def toy_config(scratch: Path, url: str, **changes: Any) -> Path:
+    """The toy's configuration and data."""
+    return write_config(scratch / "config.yaml", write_data(scratch / "data"), url, **changes)
+
+
 async def campaign(
-    *, trials: int, kills: int, seed: int, own_hand_share: float, scratch: Path, **changes: Any
+    *,
+    trials: int,
+    kills: int,
+    seed: int,
+    own_hand_share: float,
+    scratch: Path,
+    answering: Callable[[JsonObject], tuple[str, JsonObject]] = answer,
+    configured: Callable[..., Path] = toy_config,
+    **changes: Any,
 ) -> Outcome:
-    """Run all trials one after the other. `changes` are settings of the run, `section__key`."""
-    server = LatencyServer(Behaviour(median_s=0.004), answer, keep_bodies=True)
+    """Run all trials one after the other. `changes` are settings of the run, `section__key`; `answering` is the model
+    and `configured(scratch, url, **changes)` writes the configuration."""
+    server = LatencyServer(Behaviour(median_s=0.004), answering, keep_bodies=True)
     async with server:
         with Zygote(scratch) as zygote:
-            bench = Bench(zygote, server, scratch, seed=seed, **changes)
+            bench = Bench(zygote, server, scratch, configured(scratch, server.url, **changes), seed=seed)
             await bench.reference()
             for n in range(trials):
                 await bench.trial(f"trial{n:03d}", kills=kills, own_hand=(n * own_hand_share) % 1 < own_hand_share)

@@ -24,6 +24,7 @@ from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.model.tokens import expected
 from skillopt.model.types import ChatReply, ChatRequest, Message, Usage
 from skillopt.testing import toy
+from skillopt.work.functions import load, source_digest
 
 Respond = Callable[[ChatRequest], "str | ChatReply | Exception"]
 
@@ -80,15 +81,23 @@ class ScriptedBackend:
 
 
 def create(settings: JsonObject) -> ScriptedBackend:
-    """Backend from a role's settings: `scripted_script` (a .yaml or .py file; blank is the toy), `model`.
-
-    Raises `ConfigError` for a file that is missing or not a script.
+    """Backend from a role's settings: `scripted_script` (a .yaml or .py file, or `module:function`; blank is the toy),
+    `model`. Raises `ConfigError` for a file that is missing or not a script.
     """
     name = str(settings.get("model") or "scripted")
     path = str(settings.get("scripted_script") or "")
     if not path:
         return ScriptedBackend(model=name)
+    if is_place(path):
+        found = load(path, ["."])
+        return ScriptedBackend(cast("Respond", found), model=name, version=source_digest(found)[:16])
     return load_script(Path(path), model=name)
+
+
+def is_place(script: str) -> bool:
+    """Whether a script is named by where its function is. `is_place("my_models:respond")`."""
+    module, colon, function = script.rpartition(":")
+    return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
 def load_script(path: Path, *, model: str = "scripted") -> ScriptedBackend:
