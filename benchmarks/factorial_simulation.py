@@ -8,32 +8,38 @@ import statistics
 import time
 from dataclasses import fields, replace
 
-from benchmarks.factorial_worlds import SHAPES, World, lines_of
+from benchmarks.factorial_edits import EditWorld
+from benchmarks.factorial_worlds import SHAPES, World
+from skillopt.config.derived import factorial_calls
+from skillopt.core.edit import Edit
+from skillopt.optimizer.factorial.compose import relations, unusable
+from skillopt.optimizer.factorial.pool import Proposal
 from skillopt.optimizer.factorial.search import Ask, Search, Settings
 
 
 def run(world: World, settings: Settings, seed: int) -> dict[str, float]:
     """One search in one world."""
     search = Search(world.items, settings, seed)
-    texts: list[str] = []
     waiting: list[Ask] = []
-    while not search.done:
-        trials = search.plan()
-        scores = [world.score(t.item, lines_of(texts, t.subset), t.draw) for t in trials]
+    while not search.done and not search.settled:
+        edits = _edits(search)
+        trials = [replace(t, subset=world.in_force(edits, t.subset)) for t in search.plan()]
+        scores = [world.score(t.item, world.lines(edits, t.subset), t.draw) for t in trials]
         search.record(trials, scores)
-        texts += _answered(world, search, waiting, texts)
+        _answer(world, search, waiting)
         waiting = search.asks()
-        if not texts:  # there is nothing to try yet, so nothing to do beside the call
-            texts += _answered(world, search, waiting, texts)
+        if not search.pool.factors:  # there is nothing to try yet, so nothing to do beside the call
+            _answer(world, search, waiting)
             waiting = []
-    final = search.final()
-    lines = lines_of(texts, final)
+    edits = _edits(search)
+    lines = world.lines(edits, search.final())
+    texts = [edit.content for edit in edits.values() if edit.content]
     ideas = world.ideas(lines)
     kinds = [kind for kind, _ in ideas]
     return {
         "truth": world.truth(lines),
         "ceiling": world.ceiling,
-        "pool": len(texts),
+        "pool": len(edits),
         "distinct": len({world.idea_of[t] for t in texts}),
         "lines": len(lines),
         "useful": kinds.count("useful"),
@@ -44,14 +50,22 @@ def run(world: World, settings: Settings, seed: int) -> dict[str, float]:
     }
 
 
-def _answered(world: World, search: Search, asks: list[Ask], texts: list[str]) -> list[str]:
-    """The optimizer's answers; the texts of the factors that are new."""
-    found: list[str] = []
+def _edits(search: Search) -> dict[int, Edit]:
+    return {f.number: f.edit for f in search.pool.factors}
+
+
+def _answer(world: World, search: Search, asks: list[Ask]) -> None:
+    """The optimizer's answers of one round join the pool."""
+    edits = _edits(search)
+    proposals: list[Proposal] = []
     for ask in asks:
-        shown = [(t.item, lines_of(texts, t.subset)) for t in ask.failures]
-        known = lines_of(texts, ask.believed)
-        found += [f.edit.content or "" for f in search.propose(world.propose(ask.number, shown, known))]
-    return found
+        shown = [(t.item, world.lines(edits, t.subset)) for t in ask.failures]
+        proposals += world.propose(ask.number, shown, world.lines(edits, ask.believed))
+    if world.base.text:
+        pool = list(edits.values())
+        proposals = [p for p in proposals if not unusable(world.base, p.edit, pool)]
+    if search.propose(proposals) and world.base.text:
+        search.pool.relate(*relations(world.base, [f.edit for f in search.pool.factors]))
 
 
 def _settings(changes: list[str]) -> Settings:
@@ -63,7 +77,8 @@ def _settings(changes: list[str]) -> Settings:
         else:
             kind = next(type(getattr(settings, f.name)) for f in fields(settings) if f.name == name)
             settings = replace(settings, **{name: kind(float(value)) if kind is not str else value})
-    return settings
+    calls = settings.calls if any(c.startswith("calls=") for c in changes) else factorial_calls(settings.rollouts)
+    return replace(settings, calls=calls)
 
 
 def main() -> None:
@@ -78,7 +93,8 @@ def main() -> None:
     settings = _settings(args.changes)
     for name in args.worlds:
         begun = time.process_time()
-        rows = [run(World(SHAPES[name], seed), settings, seed) for seed in range(args.first, args.first + args.seeds)]
+        kind = EditWorld if name == "edits" else World
+        rows = [run(kind(SHAPES[name], seed), settings, seed) for seed in range(args.first, args.first + args.seeds)]
         truths = [row["truth"] for row in rows]
         means = {k: statistics.fmean(row[k] for row in rows) for k in rows[0]}
         if args.json:

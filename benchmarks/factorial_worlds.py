@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillopt.core.edit import Edit
+from skillopt.core.skill import Skill
 from skillopt.optimizer.factorial.pool import Proposal, Subset
 
 WEIGHTS = (0.20, 0.17, 0.15, 0.13, 0.11, 0.10, 0.08, 0.06)
@@ -73,6 +74,7 @@ SHAPES: dict[str, Shape] = {
     "memorised": Shape("memorised", memorised=0.25),
     "sixty": Shape("sixty", items=30),
     "small": Shape("small", items=12),
+    "edits": Shape("edits"),
     "quiet": Shape(
         "quiet", weights=(0.0715,) * 8, with_rule=(0.92, 1.0), without=(0.0, 0.08), harm_share=0.08, broken=0.04,
         harmful=30, p_useful=0.37, p_harmful=0.39, never=0.02, base=0.408, hashed=True,
@@ -98,6 +100,7 @@ class World:
         self.idea_of: dict[str, tuple[str, int]] = {}
         self.strength_of: dict[str, float] = {}
         self.text_memo: dict[tuple[str, int, int], str] = {}
+        self.base = Skill("")
         self.only: dict[str, frozenset[str]] = {}
         self._memorised = 0
 
@@ -196,7 +199,7 @@ class World:
             lacking = [
                 (item, self._own[item][0])
                 for item, lines in pair
-                if self._own[item][0] >= 0 and ("useful", self._own[item][0]) not in self.ideas([*lines, *known])
+                if self._own[item][0] >= 0 and self._lacks(self._own[item][0], [*lines, *known])
             ]
             if lacking:
                 item, need = luck.choice(lacking)
@@ -210,10 +213,25 @@ class World:
         if kind == "memorised":
             self.only[f"m{number}"] = frozenset(meant)
         addressed = tuple(meant) if luck.random() < s.addressing else (luck.choice(shown),)
-        return Proposal(self._as_edit(kind, number, text), shown=shown, addressed=addressed)
+        edit = self._edit_of(luck, kind, number, text, meant[0], known)
+        return Proposal(edit, shown=shown, addressed=addressed)
 
-    def _as_edit(self, kind: str, number: int, text: str) -> Edit:
+    def _edit_of(self, luck: random.Random, kind: str, number: int, text: str, item: str, known: Sequence[str]) -> Edit:
+        """How an idea comes into the skill."""
+        del luck, kind, number, item, known
         return Edit("append", content=text)
+
+    def in_force(self, edits: Mapping[int, Edit], subset: Subset) -> Subset:
+        """The edits of a subset that can be applied together."""
+        del edits
+        return subset
+
+    def lines(self, edits: Mapping[int, Edit], subset: Subset) -> list[str]:
+        """What the skill with these edits says."""
+        return [edits[n].content or "" for n in sorted(subset)]
+
+    def _lacks(self, rule: int, texts: Sequence[str]) -> bool:
+        return self.ideas(texts).get(("useful", rule), 0.0) < self.shape.strength[0]
 
     def _text(self, luck: random.Random, kind: str, number: int) -> str:
         wording = luck.randrange(self.shape.wordings)
@@ -242,11 +260,6 @@ class World:
 def _word(number: int) -> str:
     luck = random.Random(f"word:{number}")
     return "".join(luck.choice("bdfgklmnprtvz") + luck.choice("aeiou") for _ in range(3))
-
-
-def lines_of(search_texts: Sequence[str], subset: Subset) -> list[str]:
-    """The lines of a subset."""
-    return [search_texts[n] for n in sorted(subset)]
 
 
 def world(name: str, seed: int, **changes: object) -> World:

@@ -39,8 +39,13 @@ from skillopt.optimizer.context import Tally
 from skillopt.optimizer.factorial.compose import relations
 from skillopt.optimizer.factorial.design import Trial
 from skillopt.optimizer.factorial.search import Ask, Search, Settings
-from skillopt.records.events import EpochEnd, EpochStart, Outcome, RateInfo, StepEnd, StepStart
+from skillopt.records.events import EpochEnd, EpochStart, Notice, Outcome, RateInfo, StepEnd, StepStart
 from skillopt.records.vocabulary import Stage
+
+_SETTLED = (
+    "nothing is left to win: the optimizer's last calls brought no edit that helps, and no edit is in doubt any more; "
+    "the search ends after {} of {} rounds"
+)
 
 
 class FactorialTrainer:
@@ -64,6 +69,9 @@ class FactorialTrainer:
         last = self._length.steps_per_epoch - 1
         try:
             for plan in todo:
+                if self._search.settled:
+                    self._context.emit(Notice(text=_SETTLED.format(plan.step - 1, len(todo))))
+                    break
                 self._tell_starts(plan)
                 set_aside_for_end(self._rule, self._context, self.state)
                 found = await self._round(plan, self._search)

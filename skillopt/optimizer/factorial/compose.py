@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from skillopt.core.edit import Edit, Patch
 from skillopt.core.editor import apply_patch, located, protected_intact
@@ -90,15 +91,20 @@ def unusable(base: Skill, edit: Edit, others: Sequence[Edit] = ()) -> str:
 
 def _change(base: Skill, number: int, edit: Edit) -> _Change | None:
     """The edit as a change of the base; None for an append, and for what the editor refuses on the base alone."""
-    if edit.op == "append":
-        return None
+    place = None if edit.op == "append" else _place(base, edit)
+    return None if place is None else _Change(number, *place)
+
+
+@lru_cache(maxsize=4096)
+def _place(base: Skill, edit: Edit) -> tuple[Span, str] | None:
+    """The stretch of the base and the text in its place. Every subset of a run asks for the same few."""
     _, report = apply_patch(base, Patch((edit,)))
     where = located(base, edit) if report.statuses[0].applied else None
     if where is None:
         return None
     content = without_markers(edit.content or "").strip()
     text = {"insert_after": f"\n{content}\n", "replace": content, "delete": ""}[edit.op]
-    return _Change(number, where, text)
+    return where, text
 
 
 def _clash(one: _Change, other: _Change) -> bool:

@@ -9,7 +9,7 @@ sampling): what is known to help is in, what is known to harm is out, and the ro
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillopt.optimizer.factorial.algebra import Floats
@@ -58,11 +58,15 @@ def thompson(
 def best_subset(pool: Pool, belief: Belief, columns: Floats, *, price: float) -> Subset:
     """The feasible subset with the highest value under given effects, each factor costing `price`.
 
-    Factors are taken by their effect, best first; then single ones are put in or taken out while that helps, which is
-    where pairs come in.
+    Factors are taken by their effect, best first, one that needs another by what both are worth; then single ones are
+    put in or taken out while that helps, which is where pairs come in.
     """
     gain = {f.number: float(columns[1 + 2 * f.number]) - price for f in pool.open}
     wanted = sorted((n for n in gain if gain[n] > 0), key=lambda n: (-gain[n], n))
+    for number in [n for n in wanted if pool.needs.get(n, n) not in wanted]:
+        need = pool.needs[number]
+        if gain.get(need, -1.0) + gain[number] > 0 and pool.needs.get(need, need) == need:
+            wanted.append(need)
     chosen = set(pool.feasible(wanted))
     if not belief.pairs:
         return frozenset(chosen)
@@ -95,14 +99,18 @@ class Rotation:
         self._waiting: list[str] = []
         self.drawn: dict[str, int] = dict.fromkeys(items, 0)
 
-    def take(self, count: int) -> list[str]:
-        """The next items."""
-        out: list[str] = []
+    def take(self, count: int, worth: Mapping[str, float] | None = None, focus: int = 0) -> list[str]:
+        """The next items; `focus` of them are those that are worth most, by what a rollout of each could tell."""
+        known = worth or {}
+        value = {item: known[item] / (1 + self.drawn[item]) for item in self._items if known.get(item, 0.0) > 0}
+        order = {item: n for n, item in enumerate(self._items)}
+        out = sorted(value, key=lambda item: (-value[item], order[item]))[: min(focus, count)]
         while len(out) < count:
             if not self._waiting:
                 self._waiting = list(self._items)
                 self._luck.shuffle(self._waiting)
             out.append(self._waiting.pop())
+        self._luck.shuffle(out)
         return out
 
     def draw(self, item: str) -> int:

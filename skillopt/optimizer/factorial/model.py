@@ -21,25 +21,9 @@ import numpy as np
 
 from skillopt.optimizer.factorial.algebra import Floats, cholesky, products, solve_lower, solve_upper
 from skillopt.optimizer.factorial.pool import Subset
+from skillopt.optimizer.factorial.prior import Prior, prior_of, weighted
 
 _MILLION = 1_000_000
-
-
-@dataclass(frozen=True)
-class Prior:
-    """What is believed of an edit before it was tried; variances are of scores in [0, 1]."""
-
-    mean: float = 0.0
-    spread: float = 0.05
-    """Standard deviation of an edit's effect on any item."""
-    own_spread: float = 0.2
-    """The same of its further effect on the items that it was proposed for."""
-    relation: float = 0.5
-    """Correlation of the two."""
-    pair_spread: float = 0.06
-    item_spread: float = 0.18
-    noise: float = 0.2
-    """Variance of an outcome that no edit explains."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +35,11 @@ class Effect:
     high: float
     positive: float
     """Probability that the effect is above zero."""
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation."""
+        return (self.high - self.low) / 3.92
 
 
 @dataclass(frozen=True)
@@ -182,38 +171,24 @@ def posterior(
     *,
     pairs: Sequence[tuple[int, int]] = (),
     means: Sequence[float] | None = None,
+    families: Sequence[int] | None = None,
 ) -> Belief:
-    """The model's answer to the evidence. `means` gives each factor its own prior mean."""
+    """The model's answer to the evidence. `means` gives each factor its own prior mean, `families` the number of its
+    family; without it each is alone."""
     count = len(owners)
-    precision, shift = _prior(prior, count, len(pairs), means)
-    sums = evidence.sums(owners, pairs)
+    before, centre = prior_of(prior, families or range(count), len(pairs), means)
+    gram, cross = without_levels(evidence.sums(owners, pairs), prior)
+    lower = cholesky(before + gram / prior.noise)
+    mean = solve_upper(lower, solve_lower(lower, weighted(before, centre) + cross / _MILLION / prior.noise))
+    return Belief(mean, lower, count, tuple(pairs))
+
+
+def without_levels(sums: Sums, prior: Prior) -> tuple[Floats, Floats]:
+    """The sums with the levels of items integrated out; items seen equally often share one exact sum."""
     gram, cross = sums.gram, sums.cross
     ratio = prior.noise / prior.item_spread**2
-    # The level of an item is integrated out; items seen equally often share one exact sum.
     for times in sorted({int(n) for n in sums.seen if n}):
         chosen = sums.seen == times
         gram = gram - products(sums.by_item[chosen], sums.by_item[chosen]) / (times + ratio)
         cross = cross - products(sums.by_item[chosen], sums.totals[chosen]) / (times + ratio)
-    precision = precision + gram / prior.noise
-    lower = cholesky(precision)
-    mean = solve_upper(lower, solve_lower(lower, shift + cross / _MILLION / prior.noise))
-    return Belief(mean, lower, count, tuple(pairs))
-
-
-def _prior(prior: Prior, count: int, pairs: int, means: Sequence[float] | None) -> tuple[Floats, Floats]:
-    """Precision matrix of the prior, and precision times mean."""
-    size = 1 + 2 * count + pairs
-    matrix, centre = np.zeros((size, size)), np.zeros(size)
-    matrix[0, 0] = 1.0
-    centre[0] = 0.5
-    share = 1 / (1 - prior.relation**2)
-    cross = -prior.relation * share / (prior.spread * prior.own_spread)
-    for n in range(count):
-        main = 1 + 2 * n
-        matrix[main, main] = share / prior.spread**2
-        matrix[main + 1, main + 1] = share / prior.own_spread**2
-        matrix[main, main + 1] = matrix[main + 1, main] = cross
-        centre[main] = prior.mean if means is None else means[n]
-    for k in range(1 + 2 * count, size):
-        matrix[k, k] = 1 / prior.pair_spread**2
-    return matrix, matrix @ centre
+    return gram, cross

@@ -61,7 +61,6 @@ class Pool:
         self.alternatives: dict[int, set[int]] = {}
         self.needs: dict[int, int] = {}
         self._families: dict[int, set[int]] = {}
-        self._families: dict[int, set[int]] = {}
         self._by_key: dict[str, int] = {}
         self._meanings: list[Meaning] = []
         self._vocabulary = Vocabulary()
@@ -85,11 +84,26 @@ class Pool:
         factor = Factor(number, proposal.edit, round_, family, own=set(proposal.addressed))
         self.factors.append(factor)
         self._families.setdefault(family, set()).add(number)
-        self._families.setdefault(family, set()).add(number)
         self._meanings.append(meaning)
         self._vocabulary.add(meaning)
         self._by_key[key] = number
         return factor
+
+    def try_variant(self, family: int, round_: int) -> Factor | None:
+        """Let the next untried wording of a family join as a factor of its own; None where there is none."""
+        if not self.spare.get(family):
+            return None
+        edit, number = self.spare[family].pop(0), len(self.factors)
+        factor = Factor(number, edit, round_, family, own=set(self.factors[family].own))
+        self.factors.append(factor)
+        self._families[family].add(number)
+        self._meanings.append(Meaning.of(_said(edit)))
+        self._by_key[_key(edit)] = number
+        return factor
+
+    def members(self, family: int) -> set[int]:
+        """Numbers of a family's factors."""
+        return self._families[family]
 
     def _like(self, proposal: Proposal, meaning: Meaning) -> int | None:
         """The factor that says the same: the one the optimizer named, else the most similar."""

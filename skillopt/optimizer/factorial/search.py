@@ -8,14 +8,17 @@ a stream named after its round.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillopt.core.streams import named
 from skillopt.optimizer.factorial.design import Rotation, Trial, balanced, best_subset, thompson
 from skillopt.optimizer.factorial.interactions import demanded
-from skillopt.optimizer.factorial.model import Belief, Effect, Evidence, Prior, posterior
+from skillopt.optimizer.factorial.model import Belief, Effect, Evidence, posterior
 from skillopt.optimizer.factorial.pool import Factor, Pool, Proposal, Subset
+from skillopt.optimizer.factorial.prior import Prior
+from skillopt.optimizer.factorial.select import beyond_training, columns_of, left_to_win
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,20 @@ class Settings:
     pair_rounds: int = 5
     prior: Prior = field(default_factory=Prior)
     support_bonus: float = 0.0
+    focus: float = 0.5
+    """Share of a round that goes to items for which an edit in doubt was proposed: there it shows first."""
+    item_effects: float = 0.15
+    """By how much an edit's effect differs from item to item (standard deviation), for what is kept."""
+    doubt: float = 0.0
+    """What an edit does to items that were never seen, where nothing is known: taken for what is kept."""
+    settled: float = 0.01
+    """Gain that may be left to win when a search ends before its rollouts are spent; 0 spends them all."""
+    fruitless: int = 10
+    """Calls of the optimizer that must have brought nothing to keep before."""
+    variants: int = 3
+    """Wordings of an idea that works which are tried beside the first."""
+    variant_mean: float = 0.03
+    """Least effect of an idea whose other wordings are worth trying."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +95,12 @@ class Search:
         self.shown: dict[str, int] = {}
         self._pairs: tuple[tuple[int, int], ...] = ()
         self._tried: dict[int, int] = {}
+        self._items_of: dict[int, set[str]] = {}
         self._since = 0
         self._at = (0, 0, 0)
         self._pairs_of = 0
+        self._effects: list[Effect] = []
+        self._asked_at: list[int] = []
 
     @property
     def owners(self) -> list[set[str]]:
@@ -91,6 +111,23 @@ class Search:
     def done(self) -> bool:
         """True when the rollouts are spent."""
         return self.made >= self.settings.rollouts
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing is left to win: the last calls of the optimizer brought nothing that helps, and no edit is
+        in doubt that could change much."""
+        s = self.settings
+        if not s.settled or self.asked < s.fruitless or not self.pool.factors or self._waiting():
+            return False
+        kept = self.final()
+        if any(self._asked_at[n] > self.asked - s.fruitless for n in kept):
+            return False
+        believed = [(self._effects[f.number], f.number in kept) for f in self.pool.open]
+        return left_to_win(believed, s.prior, worth=s.keep) < s.settled
+
+    def _waiting(self) -> bool:
+        """True while an edit has hardly been tried."""
+        return any(self.tried(f.number) < self.settings.retire_after for f in self.pool.open)
 
     def plan(self) -> list[Trial]:
         """The rollouts of the next round."""
@@ -107,13 +144,25 @@ class Search:
         else:
             subsets = thompson(self.pool, belief, groups, luck, price=s.price, width=s.width)
         self._since += bool(self.pool.open)
-        items = self.rotation.take(size)
+        items = self.rotation.take(size, self._worth(), round(s.focus * size))
         trials = [
             Trial(self.round, n, item, subsets[n // s.group_size], self.rotation.draw(item))
             for n, item in enumerate(items)
         ]
         self.made += size
         return trials
+
+    def _worth(self) -> dict[str, float]:
+        """What a rollout of an item could tell: the doubt about the edits that were proposed for it."""
+        worth: dict[str, float] = {}
+        for factor in self.pool.open if self.belief is not None else []:
+            effect = self._effects[factor.number] if factor.number < len(self._effects) else None
+            if effect is None:
+                continue
+            doubt = effect.sd * math.exp(-0.5 * ((effect.mean - self.settings.keep) / effect.sd) ** 2)
+            for item in factor.own:
+                worth[item] = worth.get(item, 0.0) + doubt
+        return worth
 
     def record(
         self, trials: Sequence[Trial], scores: Sequence[float | None], *, failed: Sequence[bool] | None = None
@@ -127,6 +176,7 @@ class Search:
                 continue
             for n in trial.subset:
                 self._tried[n] = self._tried.get(n, 0) + 1
+                self._items_of.setdefault(n, set()).add(trial.item)
             if shown:
                 self.failures.append(trial)
 
@@ -165,17 +215,28 @@ class Search:
         return tuple(chosen)
 
     def propose(self, proposals: Sequence[Proposal]) -> list[Factor]:
-        """What the optimizer proposed; the factors that are new."""
+        """What the optimizer proposed since the last round; the factors that are new, further wordings of what works
+        among them."""
         before = len(self.pool.factors)
         for proposal in proposals:
             self.pool.add(proposal, self.round)
+        self._try_variants()
+        self._asked_at += [self.asked] * (len(self.pool.factors) - before)
         return self.pool.factors[before:]
+
+    def _try_variants(self) -> None:
+        """An idea that surely works is tried in its other wordings, one more a round."""
+        s = self.settings
+        for family in sorted(self.pool.spare):
+            known = [self._effects[n] for n in self.pool.members(family) if n < len(self._effects)]
+            works = any(e.mean > s.variant_mean and e.positive > 0.97 for e in known)
+            if works and len(known) == len(self.pool.members(family)) <= s.variants:
+                self.pool.try_variant(family, self.round)
 
     def effects(self) -> list[Effect | None]:
         """What is known of each factor, by number; None for one that was not tried yet."""
-        belief = self._believed()
-        known = belief.effects() if belief is not None else []
-        return [known[f.number] if self.tried(f.number) else None for f in self.pool.factors]
+        self._believed()
+        return [self._effects[f.number] if self.tried(f.number) else None for f in self.pool.factors]
 
     def gain(self, subset: Subset) -> float:
         """Expected gain of a subset over the initial skill, on any item."""
@@ -191,14 +252,16 @@ class Search:
         s, count = self.settings, (len(self.evidence.scores), len(self.pool.factors), self.asked)
         if not self.pool.factors or count == self._at:
             return self.belief
+        owners, means, families = self.owners, self._means(), [f.family for f in self.pool.factors]
         if s.pair_z > 0 and self.round - self._pairs_of >= s.pair_rounds:
             self._pairs_of = self.round
-            main = posterior(self.evidence, self.owners, s.prior, means=self._means())
+            main = posterior(self.evidence, owners, s.prior, means=means, families=families)
             among = [f.number for f in self.pool.open]
-            self._pairs = demanded(self.evidence, self.owners, main, z=s.pair_z, among=among)
-        self.belief = posterior(self.evidence, self.owners, s.prior, pairs=self._pairs, means=self._means())
+            self._pairs = demanded(self.evidence, owners, main, z=s.pair_z, among=among, noise=s.prior.noise)
+        self.belief = posterior(self.evidence, owners, s.prior, pairs=self._pairs, means=means, families=families)
+        self._effects = self.belief.effects()
         self._at = count
-        for factor, effect in zip(self.pool.factors, self.belief.effects(), strict=True):
+        for factor, effect in zip(self.pool.factors, self._effects, strict=True):
             factor.retired = self.tried(factor.number) >= s.retire_after and effect.positive < s.retire
         return self.belief
 
@@ -211,4 +274,11 @@ class Search:
         belief = self._believed()
         if belief is None:
             return frozenset()
-        return best_subset(self.pool, belief, belief.mean, price=self.settings.keep)
+        s = self.settings
+        if not s.item_effects and not s.doubt:
+            return best_subset(self.pool, belief, belief.mean, price=s.keep)
+        general = [
+            beyond_training(e, len(self._items_of.get(n, ())), s.prior, spread=s.item_effects, mean=s.doubt)
+            for n, e in enumerate(self._effects)
+        ]
+        return best_subset(self.pool, belief, columns_of(belief.mean, general), price=s.keep)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from benchmarks.factorial_simulation import run
-from benchmarks.factorial_worlds import SHAPES, World, lines_of
+from benchmarks.factorial_worlds import SHAPES, World
 from skillopt.core.edit import Edit
 from skillopt.optimizer.factorial.design import balanced
 from skillopt.optimizer.factorial.identity import SAME, Meaning, Vocabulary
@@ -70,21 +70,23 @@ def test_a_balanced_round_has_each_factor_in_half_of_the_groups() -> None:
 def _played(seed: int, rollouts: int, *, missing: bool = False) -> tuple[list[object], frozenset[int]]:
     world = World(SHAPES["noisy"], 5)
     search = Search(world.items, Settings(rollouts=rollouts), seed)
-    texts: list[str] = []
     log: list[object] = []
     while not search.done:
+        edits = {f.number: f.edit for f in search.pool.factors}
         trials = search.plan()
         log += trials
         scores = [
-            None if missing and t.slot % 9 == 0 else world.score(t.item, lines_of(texts, t.subset), t.draw)
+            None if missing and t.slot % 9 == 0 else world.score(t.item, world.lines(edits, t.subset), t.draw)
             for t in trials
         ]
         search.record(trials, scores)
-        for ask in search.asks():
-            log.append(ask)
-            shown = [(t.item, lines_of(texts, t.subset)) for t in ask.failures]
-            found = search.propose(world.propose(ask.number, shown, lines_of(texts, ask.believed)))
-            texts += [f.edit.content or "" for f in found]
+        asks = search.asks()
+        log += asks
+        proposals: list[Proposal] = []
+        for ask in asks:
+            shown = [(t.item, world.lines(edits, t.subset)) for t in ask.failures]
+            proposals += world.propose(ask.number, shown, world.lines(edits, ask.believed))
+        search.propose(proposals)
     return log, search.final()
 
 
