@@ -1,6 +1,75 @@
-"""The door for programs: what `import skillopt` offers. Command line and dashboard call this and nothing deeper.
+"""The door for programs: what `import skillopt` offers, and what command line and dashboard call; they go no deeper.
 
 `request` turns arguments into a configuration and the objects that no configuration can hold; `training` and
-`evaluating` open the same runs that the command line opens; `result` reads what they wrote. Importing a module of this
-room imports nothing of third parties: the engine is imported when a run begins.
+`evaluating` open the same runs that the command line opens; `result` reads what they wrote; `explaining`, `ablating`,
+imports nothing of third parties; the names below are fetched when they are asked for:
+
+>>> from skillopt import api
+>>> api.shows(0.12)[:34]
+'shows gains of 12 points or more ('
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillopt.api.ablating import Ablation as Ablation
+    from skillopt.api.ablating import ablate as ablate
+    from skillopt.api.checking import Check as Check
+    from skillopt.api.checking import doctor as doctor
+    from skillopt.api.comparing import Comparison as Comparison
+    from skillopt.api.comparing import compare as compare
+    from skillopt.api.concluding import Conclusion as Conclusion
+    from skillopt.api.concluding import conclusion as conclusion
+    from skillopt.api.configuring import Resolved as Resolved
+    from skillopt.api.configuring import configuration as configuration
+    from skillopt.api.evaluating import Evaluation as Evaluation
+    from skillopt.api.evaluating import evaluate as evaluate
+    from skillopt.api.evaluating import evaluate_async as evaluate_async
+    from skillopt.api.explaining import Blamed as Blamed
+    from skillopt.api.explaining import LintReport as LintReport
+    from skillopt.api.explaining import SkillDiff as SkillDiff
+    from skillopt.api.explaining import blame as blame
+    from skillopt.api.explaining import diff as diff
+    from skillopt.api.explaining import lint as lint
+    from skillopt.api.measuring import SelfTest as SelfTest
+    from skillopt.api.measuring import selftest as selftest
+    from skillopt.api.optimizing import optimize as optimize
+    from skillopt.api.optimizing import optimize_async as optimize_async
+    from skillopt.api.optimizing import plan as plan
+    from skillopt.api.power import detectable_gain as detectable_gain
+    from skillopt.api.power import shows as shows
+    from skillopt.api.power import items_for as items_for
+    from skillopt.api.result import Result as Result
+    from skillopt.model.local.settings import EngineSettings as EngineSettings
+
+_HOMES = {
+    "ablate": "ablating", "Ablation": "ablating", "blame": "explaining", "Blamed": "explaining",
+    "compare": "comparing", "Comparison": "comparing", "Conclusion": "concluding", "conclusion": "concluding",
+    "configuration": "configuring", "Resolved": "configuring", "detectable_gain": "power", "shows": "power",
+    "items_for": "power", "diff": "explaining", "SkillDiff": "explaining", "evaluate": "evaluating",
+    "evaluate_async": "evaluating", "Evaluation": "evaluating", "lint": "explaining", "LintReport": "explaining",
+    "optimize": "optimizing", "optimize_async": "optimizing", "plan": "optimizing", "Result": "result",
+    "selftest": "measuring", "SelfTest": "measuring",
+}  # fmt: skip
+
+__all__ = [
+    "Ablation", "Blamed", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation", "LintReport", "Resolved",
+    "Result", "SelfTest", "SkillDiff", "ablate", "blame", "compare", "conclusion", "configuration", "detectable_gain",
+    "diff", "doctor", "evaluate", "evaluate_async", "items_for", "lint", "optimize", "optimize_async", "plan",
+    "selftest", "shows",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name == "EngineSettings":
+        return importlib.import_module("skillopt.model.local.settings").EngineSettings
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"skillopt.api.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'skillopt.api' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,27 +1,30 @@
-"""Runs that measure without training, as the command line asks for them: the self-test and the ablation of a run."""
+"""A skill against itself: how much of what a gate sees is noise, and which gains it can prove with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillopt.config import Config, Resolved
 from skillopt.core.skill import Skill
-from skillopt.engine.run.events import Events, Observer
+from skillopt.engine.run.events import Events
+from skillopt.engine.run.events import Observer as EventObserver
+from skillopt.engine.run.given import NOTHING, Given, Interrupt
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import selftest_place
-from skillopt.engine.run.prepare import load_env, load_initial, read_skill
-from skillopt.engine.selftest import SelfTest, selftest
-from skillopt.envs.base import Splits
-from skillopt.explain.ablation import Ablation, Wish, ablate
-from skillopt.explain.provenance import Traced
-from skillopt.records.directory import JOURNAL
-from skillopt.records.reading import Run
+from skillopt.engine.run.prepare import load_initial, read_skill
+from skillopt.engine.selftest import SelfTest
+from skillopt.engine.selftest import selftest as measure
 
+if TYPE_CHECKING:
+    from skillopt.api.items import ItemsLike
+    from skillopt.api.models import ModelLike
+    from skillopt.api.request import ConfigLike
+    from skillopt.api.scorers import ScorerLike
+    from skillopt.api.watching import Observer
 
-def load_items(config: Config) -> Splits:
-    """The items that a configuration names, checked. Raises `ConfigError` or `DataError`; spends nothing."""
-    return load_env(config)[1]
+__all__ = ["SelfTest", "run_selftest", "selftest", "skill_to_test"]
 
 
 def skill_to_test(config: Config, path: Path | None) -> tuple[Skill, Path]:
@@ -30,20 +33,51 @@ def skill_to_test(config: Config, path: Path | None) -> tuple[Skill, Path]:
 
 
 async def run_selftest(
-    resolved: Resolved, skill: Skill, directory: Path, observers: Sequence[Observer] = ()
+    resolved: Resolved,
+    skill: Skill,
+    directory: Path,
+    observers: Sequence[EventObserver] = (),
+    given: Given = NOTHING,
 ) -> SelfTest:
-    """A skill against itself."""
+    """Measure and write `selftest.json`."""
     events = Events(observers)
-    async with open_run_context(resolved, out_root=directory, emit=events, need="eval") as context:
-        return await selftest(context, skill)
+    async with open_run_context(resolved, out_root=directory, emit=events, need="eval", given=given) as context:
+        return await measure(context, skill)
 
 
-async def run_ablation(
-    resolved: Resolved, run: Run, traced: Traced, wish: Wish, directory: Path, observers: Sequence[Observer] = ()
-) -> Ablation:
-    """The worth of each edit of a run's skill; what the run has paid for is free."""
-    journal = run.root / JOURNAL
-    answers = journal if journal.is_file() else None
-    events = Events(observers)
-    async with open_run_context(resolved, out_root=directory, emit=events, need="eval", answers=answers) as context:
-        return await ablate(context, traced, wish)
+def selftest(
+    items: ItemsLike | None = None,
+    *,
+    scorer: ScorerLike | None = None,
+    target: ModelLike | None = None,
+    skill: str | Path | Skill = "",
+    config: ConfigLike = None,
+    overrides: Mapping[str, object] | None = None,
+    out: str | Path | None = None,
+    on_event: Observer | Sequence[Observer] | None = None,
+) -> SelfTest:
+    """Two draws of one skill on the selection split. Blocking; a training run in the same directory starts from the
+    first draw and pays for it once.
+
+    >>> import tempfile
+    >>> from skillopt.testing.toy import toy_item
+    >>> found = selftest([toy_item(n) for n in range(60)], scorer="exact", target="scripted", out=tempfile.mkdtemp())
+    >>> found.n, found.noise
+    (6, 0.0)
+    """
+    from skillopt.api.request import Arguments, request
+    from skillopt.api.running import blocking
+    from skillopt.api.watching import observers_of
+
+    observers = observers_of(on_event)
+    arguments = Arguments(
+        items=items, scorer=scorer, target=target, skill=skill, config=config, overrides=overrides or {}, out=out
+    )
+
+    async def run(interrupt: Interrupt) -> SelfTest:
+        asked = request(arguments, interrupt)
+        start = asked.given.initial or load_initial(asked.resolved.config)
+        directory = selftest_place(asked.resolved.config)
+        return await run_selftest(asked.resolved, start, directory, observers, asked.given)
+
+    return blocking(run)

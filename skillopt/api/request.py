@@ -9,18 +9,15 @@ written here, and the process's environment is only read.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from skillopt.api.environments import as_environment, held_jsonl, is_environment, with_items, write_items
-from skillopt.api.identity import identity_of, name_of
+from skillopt.api.given_scorer import read_scorer
 from skillopt.api.items import HeldItems, held_items, refuse_few, split_items, template_for
-from skillopt.api.models import held_model
-from skillopt.api.scorers import Function as Versioned
+from skillopt.api.models import ModelLike, held_model
 from skillopt.config import Config, Resolved, resolve
 from skillopt.config.backends import AGENTS, ALIASES, HELD
 from skillopt.config.keys import SECTIONS
@@ -37,8 +34,7 @@ from skillopt.envs.base import Env
 from skillopt.envs.data.loading import item_files, read_rows, the_items_file
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.registry import settings_schemas
-from skillopt.envs.scorers.calling import Calling
-from skillopt.envs.scorers.held import Held
+from skillopt.envs.scorers.base import Scorer
 from skillopt.store.atomic import write_text
 
 if TYPE_CHECKING:
@@ -94,7 +90,8 @@ class _Making:
         self.says: dict[str, object] = {}
         self.items: HeldItems | None = None
         self.env: Env | None = None
-        self.scorer: Held | None = None
+        self.scorer: Scorer | None = None
+        self.judge: ModelLike | None = None
         self.skill: Skill | None = None
         self.given = Given()
 
@@ -218,30 +215,15 @@ class _Making:
         self.says["env.prompt_template"] = template_for(rows, [withheld[0] or "answer", *withheld[1:]])
 
     def _say_scorer(self) -> None:
-        scorer, version = self.asked.scorer, ""
+        scorer = self.asked.scorer
         if scorer is None:
             return
         if is_environment(scorer):
             self.env = as_environment(scorer)
             self.says["env.name"] = self.env.name
             return
-        if isinstance(scorer, Versioned):
-            scorer, version = scorer.function, scorer.version
-        if isinstance(scorer, (str, Mapping)):
-            self.says["env.scorer"] = cast("object", scorer)
-            return
-        if not callable(scorer):
-            raise ConfigError(
-                f"scorer cannot be {type(scorer).__name__}",
-                hint='give a name ("exact"), a function of (answer, item), or an environment',
-            )
-        found = None if version else _importable(scorer)
-        if found is not None:
-            self.says["env.scorer"] = found
-            return
-        calling = Calling.of(scorer, name_of(scorer))
-        self.scorer = Held.of(calling, identity_of(scorer, version=version, what="scorer"))
-        self.says["env.scorer"] = self.scorer.identity()
+        found = read_scorer(scorer)
+        self.says["env.scorer"], self.scorer, self.judge = found.says, found.scorer, found.judge
 
     def _say_models(self) -> None:
         target, optimizer = self.asked.target, self.asked.optimizer
@@ -249,7 +231,7 @@ class _Making:
             backend = str(target).partition(":")[0].strip().lower() if isinstance(target, str) else HELD
             optimizer = None if ALIASES.get(backend, backend) in AGENTS else target
         backends = {**self.given.backends}
-        for role, model in (("target", target), ("optimizer", optimizer)):
+        for role, model in (("target", target), ("optimizer", optimizer), ("judge", self.judge)):
             held = held_model(model) if model is not None else None
             if held is not None:
                 backends[role] = held[0]
@@ -313,21 +295,3 @@ def _entries(config: Mapping[str, object]) -> Iterator[Raw]:
                 yield Raw(f"{name}.{key}", inner, Origin("file", f"config[{name!r}][{key!r}]"), form=1)
         else:
             yield Raw(name, value, Origin("file", f"config[{name!r}]"))
-
-
-def _importable(scorer: Callable[..., object]) -> dict[str, object] | None:
-    """How a configuration writes a function that a module on disk holds; None for any other."""
-    if not isinstance(scorer, FunctionType) or scorer.__closure__ or not scorer.__qualname__.isidentifier():
-        return None
-    module = sys.modules.get(scorer.__module__)
-    file = getattr(module, "__file__", None)
-    if module is None or scorer.__module__ == "__main__" or not isinstance(file, str):
-        return None
-    if getattr(module, scorer.__name__, None) is not scorer:
-        return None
-    parts = len(scorer.__module__.split("."))
-    path = Path(file)
-    root = path.parents[parts if path.name == "__init__.py" else parts - 1]
-    here = Path.cwd()
-    directory = "." if root == here or "site-packages" in root.parts else str(root)
-    return {"name": "callable", "function": f"{scorer.__module__}:{scorer.__name__}", "directory": directory}

@@ -20,6 +20,9 @@ from skillopt.engine.run.output_directory import OutputDirectory, train_place
 from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.trainer import train
 from skillopt.forecast.plan import Plan, plan_of, refuse
+from skillopt.forecast.workload import Range
+
+__all__ = ["Ended", "Plan", "Range", "Training", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,17 @@ class Ended:
     """How a run ended, and which observers failed on the way."""
 
     result: RunResult
-    faults: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it ended early; None when it did not."""
+        return self.result.stopped
+
+    @property
+    def failed(self) -> bool:
+        """Whether a fault ended it; patience and a budget are ends that were asked for."""
+        return bool(self.result.stopped) and self.result.stopped_by not in ("patience", "budget")
 
 
 def prepare(resolved: Resolved, given: Given = NOTHING, *, replay: bool = False) -> Training:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillopt.core.errors import RunDirError
-from skillopt.core.json_types import JsonValue, as_object
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.records.reading import Run
 
 
@@ -29,13 +29,19 @@ def repeatable_yaml(run: Run) -> str:
 def _objects(model: dict[str, JsonValue], env: dict[str, JsonValue]) -> list[str]:
     """A sentence for each object that the file can only name."""
     notes: list[str] = []
-    for role in ("target", "optimizer"):
+    for role in ("target", "optimizer", "judge"):
         if model.get(f"{role}_backend") == "python":
-            notes.append(f"model.{role}: {model.get(role)} is an object of a Python program; give it as {role}=")
-    scorer = as_object(env.get("scorer"))
-    if scorer.get("name") == "python":
-        notes.append(
-            f"env.scorer: {scorer.get('function')} ({scorer.get('digest')}) is a function of a Python program; give it "
-            "as scorer="
-        )
+            where = "judge= of the scorer" if role == "judge" else f"{role}="
+            notes.append(f"model.{role}: {model.get(role)} is an object of a Python program; give it as {where}")
+    for held in _held(as_object(env.get("scorer"))):
+        who = f"{held.get('function')} ({held.get('digest')})"
+        notes.append(f"env.scorer: {who} is a function of a Python program; give it as scorer=")
     return notes
+
+
+def _held(scorer: JsonObject) -> list[JsonObject]:
+    """The functions of a program among a scorer and its parts."""
+    if scorer.get("name") == "python":
+        return [scorer]
+    parts = [as_object(part) for part in as_array(scorer.get("parts"))]
+    return [held for part in parts for held in _held(as_object(part.get("scorer")) or part)]

@@ -10,22 +10,12 @@ from pathlib import Path
 
 import typer
 
-from skillopt.api import measuring
+from skillopt.api.ablating import PRUNED, RESULT, Ablating, Ablation, Forecast, Wish, failed, prepare
 from skillopt.cli import faults
 from skillopt.cli.blame import printable
-from skillopt.cli.commands.options import resolve_arguments
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
-from skillopt.config import Resolved
-from skillopt.core.errors import BudgetExceeded, DataError
-from skillopt.engine.evaluate import split_names
-from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, place_of
-from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast
-from skillopt.explain.edit_worth import parts
-from skillopt.explain.provenance import Traced
-from skillopt.explain.skill_ref import explained, named_skill
-from skillopt.records.reading import Run
 
 _SHOWN = 90
 _VERDICTS = {
@@ -42,7 +32,6 @@ class AblationRequest:
 
     run: str
     config: Path | None
-    split: str
     wish: Wish
     yes: bool
     as_json: bool
@@ -51,33 +40,25 @@ class AblationRequest:
 def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
     """`skillopt ablate`."""
     screen = Screen(sys.stderr) if asked.as_json else Screen()
-    names = split_names(asked.split)
-    if len(names) != 1:
-        raise DataError("an ablation is measured on one split", hint="choose selection, train or test with --split")
-    wish = Wish(names[0], asked.wish.prune, asked.wish.threshold, asked.wish.margin)
-    named = named_skill(asked.run)
-    traced, run = explained(named), named.run
-    assert run is not None  # explained raises for a skill without a run
-    resolved = resolve_arguments(asked.config or run.root / "config.yaml", leftovers)
-    check_same_run(resolved.config, run)
-    if not parts(traced):
+    ablating = prepare(asked.run, asked.wish, config=asked.config, arguments=leftovers)
+    if ablating.forecast is None:
         screen.line("Nothing to leave out: no edit has lines in this skill.")
         return faults.DONE
-    if wish.split == "test":
-        screen.line("note: this reads the sealed test split; what is chosen by it cannot be tested on it any more")
-    if not _agreed(screen, asked, forecast(resolved.config, run, traced, wish), wish):
+    for text in ablating.notices:
+        screen.line(f"note: {text}")
+    if not _agreed(screen, asked, ablating.forecast, ablating.wish):
         screen.line("not started")
         return faults.DONE
-    result = asyncio.run(_run(screen, resolved, run, traced, wish))
-    _show(screen, result, place_of(run.root))
+    result = asyncio.run(_run(screen, ablating))
+    _show(screen, result, ablating.directory)
     if asked.as_json:
         Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
-    return faults.STOPPED if result.stop and not isinstance(result.stop, BudgetExceeded) else faults.DONE
+    return faults.STOPPED if failed(result) else faults.DONE
 
 
-async def _run(screen: Screen, resolved: Resolved, run: Run, traced: Traced, wish: Wish) -> Ablation:
-    with Display(screen, workers=resolved.config.env.workers) as display:
-        return await measuring.run_ablation(resolved, run, traced, wish, place_of(run.root), [display])
+async def _run(screen: Screen, ablating: Ablating) -> Ablation:
+    with Display(screen, workers=ablating.resolved.config.env.workers) as display:
+        return await ablating.run([display])
 
 
 def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) -> bool:

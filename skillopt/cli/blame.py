@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from skillopt.api.explaining import Attempt, Cause, Support, Traced, blame
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import interval, number, plural
-from skillopt.core.errors import DataError
-from skillopt.explain.cause import Cause
-from skillopt.explain.evidence import Attempt, Support
-from skillopt.explain.provenance import Traced
-from skillopt.explain.skill_ref import explained, named_skill, split_lines
+from skillopt.cli.wording import interval, number
 from skillopt.records.gate import GateRecord, TrialRecord
 
 _SHOWN_IDS = 8
@@ -21,12 +17,10 @@ _SHOWN_IDS = 8
 def run_blame(asked: str, run: Path | None, *, as_json: bool) -> int:
     """`skillopt blame`."""
     screen = Screen()
-    path, lines = split_lines(asked)
-    traced = explained(named_skill(path), run)
-    if lines is not None and lines[1] > len(traced.lines):
-        raise DataError(f"{path} has {plural(len(traced.lines), 'line')}, there is no line {lines[1]}")
+    found = blame(asked, run)
+    traced, lines = found.traced, found.lines
     if as_json:
-        screen.line(json.dumps(traced.to_json(lines), ensure_ascii=False, indent=2))
+        screen.line(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     elif lines is None:
         _whole(screen, traced)
     else:

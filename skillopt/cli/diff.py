@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
+from skillopt.api.explaining import ChangedLine, SkillDiff, diff, sizes
 from skillopt.cli import faults
 from skillopt.cli.blame import gate_words, printable
 from skillopt.cli.console import Screen
-from skillopt.explain.skill_diff import ChangedLine, SkillDiff, diff_skills, sizes
-from skillopt.explain.skill_ref import named_skill
 
 _STYLES = {"+": "green", "-": "red", " ": ""}
 
@@ -16,7 +15,7 @@ _STYLES = {"+": "green", "-": "red", " ": ""}
 def run_diff(a: str, b: str, *, as_json: bool) -> int:
     """`skillopt diff`."""
     screen = Screen()
-    found = diff_skills(named_skill(a), named_skill(b))
+    found = diff(a, b)
     if as_json:
         screen.line(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:

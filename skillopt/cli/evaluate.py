@@ -6,12 +6,12 @@ import asyncio
 import time
 from pathlib import Path
 
+from skillopt.api.configuring import Resolved
 from skillopt.api.evaluation import prepare, read_skill, split_names
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.show import show_eval, show_eval_bill
-from skillopt.config import Resolved
 
 
 def run_evaluation(resolved: Resolved, path: Path, split: str, *, replay: bool) -> int:

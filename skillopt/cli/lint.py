@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from skillopt.api.explaining import LintReport, lint
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural
-from skillopt.explain.lint_file import Report, check
 
 FOUND = 1
 """Exit code when there are errors (with --strict: or warnings)."""
@@ -17,7 +17,7 @@ FOUND = 1
 def run_lint(skill: Path, config: Path | None, *, strict: bool, as_json: bool) -> int:
     """`skillopt lint`."""
     screen = Screen()
-    report = check(skill, config)
+    report = lint(skill, config)
     if as_json:
         screen.line(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
@@ -26,7 +26,7 @@ def run_lint(skill: Path, config: Path | None, *, strict: bool, as_json: bool) -
     return FOUND if failed else faults.DONE
 
 
-def _show(screen: Screen, report: Report) -> None:
+def _show(screen: Screen, report: LintReport) -> None:
     for f in report.findings:
         where = f"{report.file}:{f.line}" if f.line else str(report.file)
         hint = f" ({f.hint})" if f.hint else ""

@@ -1,7 +1,7 @@
-"""What `skillopt model pull | list | serve | probe` do: the embedded model on this machine.
+"""What `skillopt model pull | list | serve | probe` show: the embedded model on this machine.
 
-Only shows progress; `skillopt.model` does the work. Errors a user can cause are one line on
-standard error; Ctrl-C and SIGTERM end in order (130) with nothing left running, and a pull continues next time.
+Only shows progress; `skillopt.api.local_models` does the work. Errors a user can cause are one line on standard error;
+Ctrl-C and SIGTERM end in order (130) with nothing left running, and a pull continues next time.
 """
 
 from __future__ import annotations
@@ -10,27 +10,24 @@ import asyncio
 import contextlib
 import signal
 import sys
-import time
 from collections.abc import Coroutine, Generator
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
+from skillopt.api import local_models
+from skillopt.api.local_models import EngineSettings, ModelFile, Report
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.core.errors import FatalModelError, SkillOptError
-from skillopt.model.local.backend import create
-from skillopt.model.local.catalogue import load_catalogue
-from skillopt.model.local.download import adopt, ensure
-from skillopt.model.local.modelfile import cache_directory, find_present
-from skillopt.model.local.partial_download import Report
-from skillopt.model.local.server import running
-from skillopt.model.local.settings import EngineSettings
-from skillopt.model.types import ChatRequest, Message
-
-QUESTION = "What is 21 + 21? Reply with only the number."
 
 
 def run_pull(name: str, file: str, *, verify: bool) -> None:
@@ -40,16 +37,12 @@ def run_pull(name: str, file: str, *, verify: bool) -> None:
 
 def show_models() -> int:
     """`skillopt model list`."""
-    table, cache = Table(box=None, pad_edge=False), cache_directory()
+    table = Table(box=None, pad_edge=False)
     for column in ("name", "size", "licence", "present"):
         table.add_column(column, no_wrap=column != "present", overflow="fold")
-    for entry in load_catalogue().models:
-        try:
-            present = find_present(entry, cache)
-            where = str(present.path) if present else "no"
-        except SkillOptError as error:
-            where = error.message
-        table.add_row(entry.name, f"{entry.size / 1e9:.2f} GB", entry.licence, where)
+    for entry in local_models.listed():
+        present = str(entry.present) if entry.present is not None else entry.fault or "no"
+        table.add_row(entry.name, f"{entry.size / 1e9:.2f} GB", entry.licence, present)
     Console().print(table)
     return faults.DONE
 
@@ -65,42 +58,29 @@ def run_probe(name: str, threads: int) -> None:
 
 
 async def _pull(name: str, file: str, verify: bool) -> None:
-    cache = cache_directory()
     with _reporting() as report:
-        found = await ensure(name, file=file, verify=verify, report=report)
-        if file:
-            found = await asyncio.to_thread(adopt, found, load_catalogue().find(name), cache)
+        found = await local_models.pull(name, file=file, verify=verify, report=report)
     _print(f"{found.name} is ready: {found.path} ({found.size:,} bytes, SHA-256 verified)")
 
 
 async def _serve(name: str, settings: EngineSettings) -> None:
-    with _reporting() as report:
-        found = await ensure(name, report=report)
-    async with running(found, settings) as engine:
-        _print(f"{found.name} at {engine.base_url} (Ctrl-C ends it)")
-        await engine.ended()
-        raise FatalModelError(f"the engine {engine.why_ended()}{engine.last_words()}")
+    def ready(found: ModelFile, address: str) -> None:
+        bars.close()
+        _print(f"{found.name} at {address} (Ctrl-C ends it)")
+
+    with contextlib.ExitStack() as bars:
+        report = bars.enter_context(_reporting())
+        await local_models.serve(name, settings, report=report, ready=ready)
 
 
 async def _probe(name: str, threads: int) -> None:
     with _reporting() as report:
-        backend = create({"local_model": name, "local_threads": threads, "report": report})
-        try:
-            begin = time.monotonic()
-            await backend.start()
-            loaded = time.monotonic()
-            reply = await backend.complete(
-                ChatRequest(messages=(Message("user", QUESTION),), stage="probe", max_completion_tokens=16)
-            )
-            seconds = time.monotonic() - loaded
-        finally:
-            await backend.aclose()
-    usage = reply.usage
-    tokens = (usage.prompt_tokens or 0) - (usage.cached_tokens or 0) + (usage.completion_tokens or 0)
+        found = await local_models.probe(name, threads=threads, report=report)
+    usage = found.usage
     cached = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
     spent = f"{usage.prompt_tokens} prompt tokens{cached}, {usage.completion_tokens} completion tokens"
-    speed = f"{tokens / seconds:.1f} tokens/s ({seconds:.1f} s; engine ready in {loaded - begin:.1f} s)"
-    _print(f"{reply.text.strip()} | {spent} | {speed}")
+    speed = f"{found.tokens_a_second:.1f} tokens/s ({found.answer_s:.1f} s; engine ready in {found.ready_s:.1f} s)"
+    _print(f"{found.text} | {spent} | {speed}")
 
 
 @contextlib.contextmanager
@@ -109,7 +89,7 @@ def _reporting() -> Generator[Report, None, None]:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
-        tasks: dict[str, Any] = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -121,7 +101,7 @@ def _reporting() -> Generator[Report, None, None]:
         yield Report(_note if not console.is_terminal else lambda line: console.print(line, markup=False), show)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+def _run(work: Coroutine[object, object, None]) -> None:
     """Run to the end; SIGTERM counts as Ctrl-C."""
 
     async def main() -> None:

@@ -19,8 +19,8 @@ from skillopt.cli.show import show_plan
 from skillopt.cli.train import TrainArgs, agreed
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import interval, points, score_words
-from skillopt.config import Resolved
-from skillopt.engine.run.events import Observer
+from skillopt.api.configuring import Resolved
+from skillopt.api.seeds import Observer
 from skillopt.records.directory import LOGS
 from skillopt.records.events import Event
 from skillopt.records.seeds import SeedsSummary

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from skillopt.api import measuring
+from skillopt.api.configuring import Resolved
+from skillopt.api.measuring import SelfTest, skill_to_test
+from skillopt.api.measuring import run_selftest as measure
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import percent, plural, score_words
-from skillopt.config import Resolved
-from skillopt.engine.selftest import SelfTest
 
 
 def run_selftest(resolved: Resolved, path: Path | None) -> int:
     """`skillopt selftest`."""
     screen = Screen()
-    skill, out_root = measuring.skill_to_test(resolved.config, path)
+    skill, out_root = skill_to_test(resolved.config, path)
     with Display(screen, workers=resolved.config.env.workers) as display:
-        result = asyncio.run(measuring.run_selftest(resolved, skill, out_root, [display]))
+        result = asyncio.run(measure(resolved, skill, out_root, [display]))
     show(screen, result, resolved.config.evaluation.gate_alpha)
     screen.line(f"Result: {out_root / 'selftest.json'}")
     return faults.DONE

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from skillopt.api.concluding import conclusion
+from skillopt.api.power import shows
+from skillopt.api.training import Plan, Range
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, shows, thousands, usd
-from skillopt.forecast.plan import Plan
-from skillopt.forecast.workload import Range
+from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, thousands, usd
 from skillopt.records.evaluation import EvalSummary
 from skillopt.records.reading import BEST_SKILL, Run
-from skillopt.records.schema import Clock, Ledger, SpentRow, Summary
-from skillopt.report.reasons import alarms, candidate_counts, nothing_measured, why_nothing
+from skillopt.records.schema import Clock, Ledger, SpentRow
 
 
 def _table(*columns: str) -> Table:
@@ -69,9 +69,10 @@ def show_plan(screen: Screen, plan: Plan) -> None:
 
 def show_result(screen: Screen, run: Run) -> None:
     """The sealed test, what was kept, and why nothing was when nothing was. `run` has ended."""
-    summary = run.summary or Summary()
+    found = conclusion(run)
+    summary = found.summary
     screen.line()
-    if nothing_measured(summary):
+    if not found.measured:
         screen.line("Nothing was measured: the run ended before its initial skill had a score", style="bold")
         return
     table = _table("skill", "sealed test (hard)", "95 % interval")
@@ -84,16 +85,15 @@ def show_result(screen: Screen, run: Run) -> None:
             f"Paired on {paired.n} items: {paired.wins} won, {paired.losses} lost, difference "
             f"{paired.delta:+.4f} {interval(paired.interval)}"
         )
-    screen.line(f"Candidates: {candidate_counts(run.steps)} in {plural(summary.total_steps, 'step')}")
+    screen.line(f"Candidates: {found.candidates} in {plural(summary.total_steps, 'step')}")
     screen.line(
         f"Selection score: {number(summary.baseline_selection_hard)} → "
         f"{number(summary.best_selection_hard)} (best, step {summary.best_step})"
     )
     screen.line(summary.verdict, style="bold")
-    nothing = why_nothing(summary, run.steps)
-    if nothing:
-        screen.line(f"Why nothing was kept: {nothing}")
-    for text in alarms(summary, run.steps):
+    if found.why_nothing:
+        screen.line(f"Why nothing was kept: {found.why_nothing}")
+    for text in found.alarms:
         screen.line(f"warning: {text}")
     screen.line(f"Best skill: {run.root / BEST_SKILL}")
 

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import typer
 
-from skillopt.api.training import Training, prepare
+from skillopt.api.configuring import Resolved
+from skillopt.api.training import Ended, Plan, Training, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.show import show_bill, show_plan, show_result
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
-from skillopt.config import Resolved
-from skillopt.engine.finish import RunResult
-from skillopt.forecast.plan import Plan
 from skillopt.records.directory import LOGS
 from skillopt.records.reading import open_run
 
@@ -64,14 +62,14 @@ def run_training(resolved: Resolved, asked: TrainArgs) -> int:
             training.run(out_root, observers, replay=asked.replay, allow_change=asked.allow_config_change)
         )
     _conclude(screen, out_root, training.plan, ended.faults)
-    if ended.result.stopped:
-        screen.line(f"stopped: {ended.result.stopped}")
-    return exit_code(ended.result)
+    if ended.stopped:
+        screen.line(f"stopped: {ended.stopped}")
+    return exit_code(ended)
 
 
-def exit_code(result: RunResult) -> int:
+def exit_code(ended: Ended) -> int:
     """Patience and a budget are ends that were asked for; only a fault makes a stopped run fail."""
-    return faults.STOPPED if result.stopped and result.stopped_by not in ("patience", "budget") else faults.DONE
+    return faults.STOPPED if ended.failed else faults.DONE
 
 
 def agreed(screen: Screen, forecast: Plan) -> bool:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from skillopt.gate.power import LEVEL, NOISE, POWER
-
 
 def number(value: float | None, digits: int = 4) -> str:
     """A score; None is `not measured`."""
@@ -78,12 +76,3 @@ def plural(count: int, word: str) -> str:
     """`1 edit`, `2 edits`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
-
-def shows(gain: float) -> str:
-    """What a split can show: the smallest gain (0 to 1) that a report calls better, with what the figure assumes."""
-    if gain >= 1:
-        return "shows no gain at all"
-    return (
-        f"shows gains of {100 * gain:.0f} points or more ({percent(POWER)} power at {percent(LEVEL)} two-sided, if "
-        f"luck turns {percent(NOISE)} of the items over)"
-    )

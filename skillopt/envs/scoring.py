@@ -137,19 +137,29 @@ class KeepsScores(Protocol):
 
 async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
     """The outcome of an attempt, checked. Raises `StopRun`, `ReplayMiss` and `DataError`."""
-    journal = ctx.scoring.journal
     rests_on = env.score_rests_on(item, attempt) if isinstance(env, KeepsScores) else None
-    if journal is None or rests_on is None or needs_judge(env):  # the calls of a judge are stored themselves
+    if rests_on is None or needs_judge(env):  # the calls of a judge are stored themselves
         return await _scored_now(env, item, attempt, ctx)
-    key = digest({"kind": "score", "v": _KEY_VERSION, "scorer": env.version, "item": item.digest,
-                  "text": text_digest(attempt.text), "on": rests_on, "repeat": ctx.rollout.repeat})  # fmt: skip
+    return await stored_score(ctx, env.version, attempt.text, rests_on, lambda: _scored_now(env, item, attempt, ctx))
+
+
+async def stored_score(
+    ctx: ScoreContext, scorer: str, text: str, rests_on: JsonValue, now: Callable[[], Awaitable[Outcome]]
+) -> Outcome:
+    """What a scorer says of a text, from the run's journal where it is known, else `now` and stored. `scorer` names
+    everything of it that can change a score. Nothing is stored where there is no journal or no score."""
+    journal = ctx.scoring.journal
+    if journal is None:
+        return await now()
+    key = digest({"kind": "score", "v": _KEY_VERSION, "scorer": scorer, "item": ctx.rollout.item.digest,
+                  "text": text_digest(text), "on": rests_on, "repeat": ctx.rollout.repeat})  # fmt: skip
     if journal.replay and journal.get(key) is None:  # recorded by a version that did not store scores
-        return await _scored_now(env, item, attempt, ctx)
+        return await now()
 
     from skillopt.store.journal import Recorded  # a misspelt key is told without a database
 
     async def thunk() -> Recorded:
-        outcome = await _scored_now(env, item, attempt, ctx)
+        outcome = await now()
         if not isinstance(outcome, Scored):
             raise _Lost(outcome)
         return Recorded(value=_to_json(outcome), kind="score", stage=ctx.stage, role="target", calls=0,

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from skillopt.api.power import shows
+from skillopt.api.training import Ended
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
-from skillopt.cli.wording import shows
 from skillopt.engine.finish import RunResult
 from skillopt.forecast.workload import Range
 from skillopt.records.schema import Summary
@@ -72,7 +73,7 @@ def test_the_answer_that_costs_nothing_is_the_default(monkeypatch, typed, starte
     ],
 )
 def test_an_end_that_was_asked_for_is_no_failure(tmp_path, stopped, by, code):
-    assert train.exit_code(RunResult(Summary(), tmp_path, stopped, by)) == code
+    assert train.exit_code(Ended(RunResult(Summary(), tmp_path, stopped, by))) == code
 
 
 def test_a_budget_ends_a_run_with_success(run, project):

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from skillopt.api import EngineSettings
 from skillopt.cli import faults
-from skillopt.model.local.settings import EngineSettings
 
 app = typer.Typer(name="model", help="The embedded model: fetch, list, serve, try.", no_args_is_help=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 
 if TYPE_CHECKING:
-    from skillopt.config import Resolved
+    from skillopt.api.configuring import Resolved
 
 OVERRIDES_HELP = (
     "Any configuration key, in any of three forms: --batch_size 40, train.batch_size=40, "
@@ -61,21 +60,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 def resolve_arguments(config: Path, leftovers: list[str], effort: str | None = None) -> Resolved:
     """The configuration of a file, the environment variables and the arguments typer left over; with `effort`, what the
     preset makes of the size of the data."""
-    from skillopt.config import load_config, parse_overrides
-    from skillopt.envs.registry import settings_schemas
+    from skillopt.api.configuring import configuration
 
-    schemas = settings_schemas()
-    overrides = parse_overrides(leftovers, schemas)
-    resolved = load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas)
-    if effort is None:
-        return resolved
-    from skillopt.api.effort import resolved_with_effort
-
-    return resolved_with_effort(
-        effort,
-        resolved,
-        lambda preset: load_config(config, overrides=overrides, environ=os.environ, env_schemas=schemas, preset=preset),
-    )
+    return configuration(config, leftovers, effort=effort)
 
 
 def configured(
@@ -97,8 +84,8 @@ def configured(
 
 def show_values(screen: Screen, resolved: Resolved) -> int:
     """Every value and where it came from."""
-    from skillopt.config import render_dry_run
+    from skillopt.api.configuring import described
 
-    for line in render_dry_run(resolved).splitlines():
+    for line in described(resolved).splitlines():
         screen.line(line)
     return faults.DONE

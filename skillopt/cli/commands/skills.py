@@ -40,9 +40,10 @@ def init(
     """Make a project for your own tasks: configuration, data, initial skill, README."""
 
     def action() -> int:
-        from skillopt.cli.init import InitRequest, run_init
+        from skillopt.api.projects import ProjectRequest
+        from skillopt.cli.init import run_init
 
-        return run_init(InitRequest(directory, data, scorer, answer_field, ratio, backend, effort))
+        return run_init(ProjectRequest(directory, data, scorer, answer_field, ratio, backend, effort))
 
     faults.run(action)
 
@@ -137,10 +138,10 @@ def ablate(
     """
 
     def action() -> int:
+        from skillopt.api.ablating import Wish
         from skillopt.cli.ablate import AblationRequest, run_ablation
-        from skillopt.explain.ablation import Wish
 
-        wish = Wish("", prune, threshold, margin)
-        return run_ablation(AblationRequest(run, config, split, wish, yes, as_json), context.args)
+        wish = Wish(split, prune, threshold, margin)
+        return run_ablation(AblationRequest(run, config, wish, yes, as_json), context.args)
 
     faults.run(action)

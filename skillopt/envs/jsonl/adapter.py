@@ -26,9 +26,6 @@ from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
 from skillopt.envs.scorers.base import ScoresAttempts
-from skillopt.envs.scorers.function import Function
-from skillopt.envs.scorers.judging import JudgingScorer
-from skillopt.envs.scorers.text import Regex
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
 
@@ -42,8 +39,7 @@ class JsonlEnv:
     def __init__(self, config: EnvConfig, settings: JsonlSettings) -> None:
         self._config = config
         self._settings = settings
-        scorer = settings.scorer
-        self._scorer = scorer.looking_beside(Path(config.data_path)) if isinstance(scorer, Function) else scorer
+        self._scorer = settings.scorer.looking_beside(Path(config.data_path))
         self._user = Template(settings.prompt_template, name="env.prompt_template")
         self._withheld = {settings.answer_field, settings.reference_field} - {""}
         for field in sorted(self._withheld & self._user.variables):
@@ -86,7 +82,7 @@ class JsonlEnv:
         return source(
             id_field=settings.id_field,
             answer_field=settings.answer_field,
-            needs_answer=not isinstance(self._scorer, ScoresAttempts),
+            needs_answer=self._scorer.needs_gold,
             task_type_field=settings.task_type_field,
             check=self._check,
             text=self.task_text,
@@ -116,14 +112,14 @@ class JsonlEnv:
 
     @property
     def needs_judge(self) -> bool:
-        return isinstance(self._scorer, JudgingScorer)
+        return self._scorer.needs_judge
 
     @property
     def judge_calls(self) -> int:
-        return self._scorer.judge_calls if isinstance(self._scorer, JudgingScorer) else 0
+        return self._scorer.judge_calls
 
     def judge_texts(self) -> Sequence[str]:
-        return self._scorer.judge_texts() if isinstance(self._scorer, JudgingScorer) else ()
+        return self._scorer.judge_texts()
 
     def task_text(self, item: Item) -> str:
         shown = {name: value for name, value in item.data.items() if name not in self._withheld}
@@ -135,9 +131,7 @@ class JsonlEnv:
 
     def gold_reply(self, item: Item) -> str | None:
         texts, form = self._gold(item).texts, self._settings.answer_format
-        scorer = self._scorer
-        sees_more = isinstance(scorer, ScoresAttempts) and scorer.rests_on(Attempt()) not in ("", None)
-        if not texts or not texts[0].strip() or sees_more or isinstance(scorer, Regex):
+        if not texts or not texts[0].strip() or not self._scorer.gold_answers:
             return None
         wrapped = {"answer_tag": f"<answer>{texts[0]}</answer>", "boxed": f"\\boxed{{{texts[0]}}}"}
         return wrapped.get(form, texts[0])

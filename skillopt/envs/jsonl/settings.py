@@ -53,7 +53,8 @@ class JsonlSettings(BaseModel):
     scorer: ScorerSpec = Field(
         default_factory=Normalised,
         description="exact, normalised, contains, numeric, regex, multiple_choice, json_fields, rubric or pairwise; "
-        "`module:function` for your own; or a mapping with `name` and options, `{name: numeric, absolute: 0.1}`.",
+        "several as one: all_of or weighted, with `parts`; `module:function` for your own; or a mapping with "
+        "`name` and options, `{name: numeric, absolute: 0.1}`.",
     )
     pass_threshold: float = Field(default=1.0, gt=0, le=1, description="An item passes when `hard` reaches this.")
     analyst_note: str = Field(

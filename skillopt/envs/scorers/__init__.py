@@ -3,8 +3,8 @@
 Use `exact` for codes and identifiers, `normalised` for short free text, `contains` where wording around the answer
 does not matter, `numeric` for quantities, `multiple_choice` for labels, `json_fields` for extraction into fields,
 `regex` for shapes, `callable` for everything else that a program can tell, `rubric` and `pairwise` where only a judge
-can. A wrong answer scores 0.0 with a reason; a scorer that cannot
-judge raises.
+can, `all_of` and `weighted` to make one of several. A wrong answer scores 0.0 with a reason; a scorer that cannot judge
+raises.
 """
 
 from skillopt.envs.scorers.base import Gold, Scorer

@@ -8,7 +8,9 @@ its `score` is pure.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
@@ -55,6 +57,40 @@ class Scorer(BaseModel):
     """Base of all scorers. Subclasses set `name` (the YAML value that selects them) and implement `score`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether a judge model is asked."""
+        return False
+
+    @property
+    def judge_calls(self) -> int:
+        """Calls to the judge for one attempt, re-asks apart."""
+        return 0
+
+    @property
+    def needs_gold(self) -> bool:
+        """Whether every item must have a gold value."""
+        return not isinstance(self, ScoresAttempts)
+
+    @property
+    def gold_answers(self) -> bool:
+        """Whether a gold value is an answer too, so that it can be scored to see whether the scorer works."""
+        return not isinstance(self, ScoresAttempts) or self.rests_on(Attempt()) in ("", None)
+
+    @property
+    def leaves(self) -> tuple[Scorer, ...]:
+        """The scorers that it is made of: itself, unless it is a combination."""
+        return (self,)
+
+    def judge_texts(self) -> Sequence[str]:
+        """What a judge is told and no skill may repeat."""
+        return ()
+
+    def looking_beside(self, path: Path) -> Scorer:
+        """The same scorer; one that lives in a module also finds it beside the item file."""
+        del path
+        return self
 
     def check(self, item: Item, gold: Gold) -> None:
         """Refuse, before anything is spent, an item that this scorer could never judge. Raises `DataError`."""

@@ -6,7 +6,7 @@ in the words of the configuration: which scorers exist, which options the named 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from skillopt.core.errors import ConfigError
 from skillopt.envs.scorers.base import Scorer
 from skillopt.envs.scorers.choice import MultipleChoice
+from skillopt.envs.scorers.combined import AllOf, Weighted
 from skillopt.envs.scorers.function import Function
 from skillopt.envs.scorers.held import Held
 from skillopt.envs.scorers.json_fields import JsonFields
@@ -34,6 +35,8 @@ _KINDS: dict[str, type[Scorer]] = {
         JsonFields,
         Rubric,
         Pairwise,
+        AllOf,
+        Weighted,
         Function,
         Held,
     )
@@ -67,7 +70,31 @@ def _known(spec: Mapping[str, Any]) -> Mapping[str, Any]:
         raise ValueError(f"the scorer {spec['name']} has no option {unknown!r}; {takes}")
     if kind is Function and not spec.get("function"):
         raise ValueError("a scorer of your own is written {name: callable, function: module:function}")
-    return spec
+    return _with_parts(spec) if kind in (AllOf, Weighted) else spec
+
+
+def _with_parts(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mapping of a combination with its parts built. Raises `ValueError` that says which part."""
+    name, parts = spec["name"], spec.get("parts")
+    if not isinstance(parts, (list, tuple)) or not parts:
+        raise ValueError(f"the scorer {name} needs parts, a list of scorers")
+    rows = cast("Sequence[Any]", parts)
+    if name == "all_of":
+        return {**spec, "parts": [_part(row, n) for n, row in enumerate(rows, start=1)]}
+    built: list[Any] = []
+    for n, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping) or "scorer" not in row:
+            raise ValueError(f"part {n}: a weighted part is written {{scorer: numeric, weight: 2}}")
+        fields = cast("Mapping[str, Any]", row)
+        built.append({**fields, "scorer": _part(fields["scorer"], n)})
+    return {**spec, "parts": built}
+
+
+def _part(value: Any, number: int) -> Scorer:
+    try:
+        return build_scorer(value)
+    except ConfigError as error:
+        raise ValueError(f"part {number}: {error.message.removeprefix('scorer: ')}") from None
 
 
 def _available() -> str:
@@ -85,6 +112,8 @@ ScorerSpec = Annotated[
         | JsonFields
         | Rubric
         | Pairwise
+        | AllOf
+        | Weighted
         | Function
         | Held,
         Field(discriminator="name"),

@@ -13,11 +13,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
+from skillopt.agents.base import Attempt
 from skillopt.core.aio import gather_all
 from skillopt.core.fencing import fenced
 from skillopt.core.json_types import JsonValue
-from skillopt.core.outcome import Missing
-from skillopt.envs.scorers.base import Scorer, shorten
+from skillopt.core.outcome import Missing, Outcome
+from skillopt.envs.scorers.base import Gold, Scorer, shorten
 from skillopt.envs.scoring import ScoreContext
 from skillopt.model.replies import ask_json
 from skillopt.model.types import ChatRequest, Message
@@ -50,21 +51,30 @@ class JudgingScorer(Scorer):
     max_completion_tokens: int = Field(default=4000, ge=100, description="Most tokens that a verdict may have.")
 
     @property
+    def needs_judge(self) -> bool:
+        """It is one."""
+        return True
+
+    @property
     def judge_calls(self) -> int:
-        """Calls for one attempt, re-asks apart."""
+        """Each question as often as it is repeated."""
         return self.repeats
 
-    def judge_texts(self) -> Sequence[str]:
-        """What the judge is told and no skill may repeat."""
-        return ()
+    async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+        """Ask the judge about the answer of an attempt."""
+        return await self.judged(answer, gold, ctx)
+
+    async def judged(self, answer: str, gold: Gold, ctx: ScoreContext, *, first: int = 0) -> Outcome:
+        """Ask the judge about an answer. `first` numbers the first repeat: another number is another draw."""
+        raise TypeError(f"{type(self).__name__} defines no judged()")
 
     def rests_on(self, attempt: object) -> JsonValue:
         """The judge's calls are stored, so a score follows from them without being stored itself."""
         return None
 
-    async def ask(self, ctx: ScoreContext, questions: Sequence[Question[V]]) -> list[V] | Missing:
+    async def ask(self, ctx: ScoreContext, questions: Sequence[Question[V]], *, first: int = 0) -> list[V] | Missing:
         """All questions, each `repeats` times, side by side: the verdicts that came, in order."""
-        asked = [(question, k) for question in questions for k in range(self.repeats)]
+        asked = [(question, first + k) for question in questions for k in range(self.repeats)]
         replies = await gather_all([self._verdict(ctx, question, k) for question, k in asked])
         verdicts = [value for value, _ in replies if value is not None]
         if len(verdicts) * 2 <= len(asked):

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from skillopt.agents.base import Attempt
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import as_object
 from skillopt.core.outcome import Missing, Outcome, Scored
@@ -47,7 +46,7 @@ class Pairwise(JudgingScorer):
         """Options and prompt."""
         return {**self.model_dump(mode="json"), "prompt": Template.beside(__file__, _SYSTEM).digest}
 
-    async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+    async def judged(self, answer: str, gold: Gold, ctx: ScoreContext, *, first: int = 0) -> Outcome:
         """Ask the judge in both orders. An empty answer is not put to it: it loses."""
         if not answer.strip():
             return Scored(0.0, 0.0, fail_reason="the answer is empty")
@@ -58,7 +57,7 @@ class Pairwise(JudgingScorer):
             user = blocks(task=ctx.task) + f"\n\n{blocks(A=first, B=second)}"
             return Question(system, user.strip(), _CHOICE, lambda raw: read_choice(raw, ours))
 
-        asked = await self.ask(ctx, [question(answer, reference, "A"), question(reference, answer, "B")])
+        asked = await self.ask(ctx, [question(answer, reference, "A"), question(reference, answer, "B")], first=first)
         if isinstance(asked, Missing):
             return asked
         sides = {ours for _, _, ours in asked}

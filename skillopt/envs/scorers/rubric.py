@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from skillopt.agents.base import Attempt
 from skillopt.core.errors import ReplyError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_array, as_object
@@ -60,7 +59,7 @@ class Rubric(JudgingScorer):
         """Options and prompt."""
         return {**self.model_dump(mode="json"), "prompt": Template.beside(__file__, _SYSTEM).digest}
 
-    async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
+    async def judged(self, answer: str, gold: Gold, ctx: ScoreContext, *, first: int = 0) -> Outcome:
         """Ask the judge. An empty answer is not put to it: it meets nothing."""
         if not answer.strip():
             return Scored(0.0, 0.0, fail_reason="the answer is empty")
@@ -69,8 +68,8 @@ class Rubric(JudgingScorer):
         reference = "\n".join(gold.texts) if self.show_reference else ""
         user = blocks(task=ctx.task, answer=answer, reference=reference)
         if self.criteria:
-            return await self._by_criteria(answer, system, user, ctx)
-        graded = await self.ask(ctx, [Question(system, user, _GRADE, read_grade)])
+            return await self._by_criteria(answer, system, user, ctx, first)
+        graded = await self.ask(ctx, [Question(system, user, _GRADE, read_grade)], first=first)
         if isinstance(graded, Missing):
             return graded
         soft = math.fsum(grade for grade, _ in graded) / len(graded)
@@ -79,9 +78,10 @@ class Rubric(JudgingScorer):
         why = "" if hard else f"graded {soft:.2f} of 1, {self.passes:g} is right"
         return Scored(hard, soft, why, answer, {FEEDBACK: reasons, "grades": [grade for grade, _ in graded]})
 
-    async def _by_criteria(self, answer: str, system: str, user: str, ctx: ScoreContext) -> Outcome:
+    async def _by_criteria(self, answer: str, system: str, user: str, ctx: ScoreContext, first: int) -> Outcome:
         count = len(self.criteria)
-        asked = await self.ask(ctx, [Question(system, user, _VERDICTS, lambda raw: read_verdicts(raw, count))])
+        question = Question(system, user, _VERDICTS, lambda raw: read_verdicts(raw, count))
+        asked = await self.ask(ctx, [question], first=first)
         if isinstance(asked, Missing):
             return asked
         shares = [sum(one[n][0] for one in asked) / len(asked) for n in range(count)]

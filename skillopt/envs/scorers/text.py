@@ -126,6 +126,11 @@ class Regex(Scorer):
             except ValueError as error:
                 raise DataError(f"item {item.id!r}: {error}", hint="correct the gold pattern") from error
 
+    @property
+    def gold_answers(self) -> bool:
+        """A pattern is no answer."""
+        return False
+
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
         patterns = gold.texts if self.pattern is None else (self.pattern,)
         compiled = [compile_pattern(pattern) for pattern in patterns]

@@ -1,0 +1,41 @@
+"""A configuration as a command line gives it: a file, then environment variables, then arguments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillopt.config import Config, Resolved, load_config, parse_overrides, render_dry_run
+from skillopt.envs.registry import settings_schemas
+
+__all__ = ["Config", "Resolved", "configuration", "described"]
+
+
+def configuration(path: str | Path, arguments: Sequence[str] = (), *, effort: str | None = None) -> Resolved:
+    """Read a configuration file; `arguments` are any keys in any of the command line's forms, and beat it. `effort` is
+    a preset (light, medium, heavy) that reads the size of the data. Raises `ConfigError`, one line.
+
+    >>> configuration("none.yaml", ["--batch_size", "40"])
+    Traceback (most recent call last):
+    ...
+    skillopt.core.errors.ConfigError: cannot read the configuration file none.yaml: No such file or directory
+    """
+    file = Path(path)
+    schemas = settings_schemas()
+    overrides = parse_overrides(list(arguments), schemas)
+    resolved = load_config(file, overrides=overrides, environ=os.environ, env_schemas=schemas)
+    if effort is None:
+        return resolved
+    from skillopt.api.effort import resolved_with_effort
+
+    return resolved_with_effort(
+        effort,
+        resolved,
+        lambda preset: load_config(file, overrides=overrides, environ=os.environ, env_schemas=schemas, preset=preset),
+    )
+
+
+def described(resolved: Resolved) -> str:
+    """Every value and where it came from, a line each; secrets are masked."""
+    return render_dry_run(resolved)

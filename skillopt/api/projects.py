@@ -1,0 +1,129 @@
+"""A project for one's own tasks that can be trained at once: configuration, items, initial skill, README.
+
+Asks nothing and overwrites nothing; what cannot be made whole is not made at all. How the items are shown and judged
+is guessed from them (`project_source`), checked, and written where it can be corrected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from skillopt.api.configuring import configuration
+from skillopt.api.project_source import ProjectRequest, Source, refuse_one_selection_item, source_of
+from skillopt.config.derived import Sizes
+from skillopt.config.effort import effort_keys, effort_named
+from skillopt.core.errors import ConfigError
+from skillopt.engine.run.prepare import load_env
+from skillopt.envs.data.splits import parse_ratio, split_sizes
+from skillopt.store.atomic import write_text
+
+__all__ = ["Project", "ProjectRequest", "make_project"]
+
+GATE_KEYS = ("evaluation.gate_trial_items", "evaluation.gate_credit", "evaluation.repeats")
+"""What a preset says of the gate besides its rule."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """What was made: files in their order, items by split, and what the data warn of."""
+
+    directory: Path
+    files: tuple[str, ...]
+    train: int
+    selection: int
+    test: int
+    warnings: tuple[str, ...]
+
+
+def make_project(asked: ProjectRequest) -> Project:
+    """Make it. Raises `ConfigError` or `DataError`, one line, and leaves nothing behind."""
+    parse_ratio(asked.ratio)
+    if asked.effort:
+        effort_named(asked.effort)
+    source = source_of(asked)
+    files = ["config.yaml", "skill.md", "README.md", source.path, *_own_module(asked)]
+    existing = [name for name in files if (asked.directory / name).exists()]
+    if existing:
+        raise ConfigError(
+            f"{asked.directory / existing[0]} exists and is not overwritten", hint="choose another directory"
+        )
+    overrides = [f"env.data_path={asked.directory / source.path}", f"env.skill_init={asked.directory / 'skill.md'}"]
+    with _whole_or_nothing([asked.directory / name for name in files]):
+        _write(asked, source)
+        splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)[1]
+        total = sum(map(len, (splits.train, splits.selection, splits.test)))
+        refuse_one_selection_item(asked.ratio, len(splits.selection), total)
+    return Project(
+        directory=asked.directory,
+        files=tuple(files),
+        train=len(splits.train),
+        selection=len(splits.selection),
+        test=len(splits.test),
+        warnings=tuple(str(text) for text in splits.manifest.get("warnings", ())),
+    )
+
+
+def _own_module(asked: ProjectRequest) -> list[str]:
+    """The file of one's own scorer that lies here: the project gets a copy, so that it works from its directory."""
+    file = Path(f"{asked.scorer.partition(':')[0]}.py")
+    elsewhere = (asked.directory / file.name).resolve() != file.resolve()
+    return [file.name] if ":" in asked.scorer and file.parent == Path(".") and file.is_file() and elsewhere else []
+
+
+@contextmanager
+def _whole_or_nothing(files: Sequence[Path]) -> Generator[None, None, None]:
+    """When the block fails or is interrupted, the files and the directories made for them are taken away again."""
+    parents = {parent for file in files for parent in file.parents if not parent.exists()}
+    try:
+        yield
+    except BaseException:
+        for file in files:
+            with contextlib.suppress(OSError):  # what stood in the way is told by the error itself
+                file.unlink()
+        for parent in sorted(parents, key=lambda p: len(p.parts), reverse=True):
+            with contextlib.suppress(OSError):  # never made, or holds somebody else's file by now
+                parent.rmdir()
+        raise
+
+
+def _write(asked: ProjectRequest, source: Source) -> None:
+    train, selection, test = split_sizes(source.count, parse_ratio(asked.ratio))
+    preset = effort_keys(effort_named(asked.effort), Sizes(train, selection, test)) if asked.effort else {}
+    values: Mapping[str, object] = {
+        "backend": asked.backend,
+        "effort": asked.effort,
+        "num_epochs": preset.get("train.num_epochs", 2),
+        "batch_size": preset.get("train.batch_size", min(20, train)),
+        "gate_keys": {name.removeprefix("evaluation."): v for name, v in preset.items() if name in GATE_KEYS},
+        "data_path": source.path,
+        "ratio": asked.ratio,
+        "answer_field": source.answer_field,
+        "system_prompt": source.system_prompt,
+        "prompt_template": source.prompt_template,
+        "answer_format": source.answer_format,
+        "scorer": json.dumps(source.scorer),
+        "name": source.name,
+        "opening": source.opening,
+    }
+    folder = resources.files("skillopt.api").joinpath("scaffold")
+    environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+    for name in ("config.yaml", "skill.md", "README.md"):
+        template = environment.from_string(folder.joinpath(f"{name}.jinja").read_text(encoding="utf-8"))
+        write_text(asked.directory / name, template.render(values))
+    for name in _own_module(asked):
+        shutil.copyfile(name, asked.directory / name)
+    target = asked.directory / source.path
+    if isinstance(source.content, Path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.content, target)
+    else:
+        write_text(target, source.content)
