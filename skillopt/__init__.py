@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skillopt.api import scorers as scorers
+    from skillopt.api.calibrating import Calibration as Calibration
+    from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.comparing import Comparison as Comparison
     from skillopt.api.comparing import compare as compare
     from skillopt.api.evaluating import Evaluation as Evaluation
@@ -50,6 +52,8 @@ _HOMES = {
     "evaluate": "skillopt.api.evaluating",
     "evaluate_async": "skillopt.api.evaluating",
     "Evaluation": "skillopt.api.evaluating",
+    "calibrate": "skillopt.api.calibrating",
+    "Calibration": "skillopt.api.calibrating",
     "compare": "skillopt.api.comparing",
     "Comparison": "skillopt.api.comparing",
     "Model": "skillopt.api.models",
@@ -67,30 +71,9 @@ _HOMES = {
 _MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors"}
 
 __all__ = [
-    "Comparison",
-    "Evaluation",
-    "Event",
-    "Item",
-    "Missing",
-    "Model",
-    "Observer",
-    "Result",
-    "Rollout",
-    "Scored",
-    "SeedsResult",
-    "Skill",
-    "Splits",
-    "compare",
-    "errors",
-    "evaluate",
-    "evaluate_async",
-    "open_run",
-    "optimize",
-    "optimize_async",
-    "optimize_seeds",
-    "optimize_seeds_async",
-    "plan",
-    "scorers",
+    "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
+    "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "compare", "errors", "evaluate", "evaluate_async",
+    "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan", "scorers",
 ]  # fmt: skip
 
 

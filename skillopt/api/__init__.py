@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skillopt.api.ablating import Ablation as Ablation
     from skillopt.api.ablating import ablate as ablate
+    from skillopt.api.calibrating import Calibration as Calibration
+    from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.checking import Check as Check
     from skillopt.api.checking import doctor as doctor
     from skillopt.api.comparing import Comparison as Comparison
@@ -40,13 +42,14 @@ if TYPE_CHECKING:
     from skillopt.api.optimizing import optimize_async as optimize_async
     from skillopt.api.optimizing import plan as plan
     from skillopt.api.power import detectable_gain as detectable_gain
-    from skillopt.api.power import shows as shows
     from skillopt.api.power import items_for as items_for
+    from skillopt.api.power import shows as shows
     from skillopt.api.result import Result as Result
     from skillopt.model.local.settings import EngineSettings as EngineSettings
 
 _HOMES = {
     "ablate": "ablating", "Ablation": "ablating", "blame": "explaining", "Blamed": "explaining",
+    "calibrate": "calibrating", "Calibration": "calibrating", "Check": "checking", "doctor": "checking",
     "compare": "comparing", "Comparison": "comparing", "Conclusion": "concluding", "conclusion": "concluding",
     "configuration": "configuring", "Resolved": "configuring", "detectable_gain": "power", "shows": "power",
     "items_for": "power", "diff": "explaining", "SkillDiff": "explaining", "evaluate": "evaluating",
@@ -56,10 +59,10 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
-    "Ablation", "Blamed", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation", "LintReport", "Resolved",
-    "Result", "SelfTest", "SkillDiff", "ablate", "blame", "compare", "conclusion", "configuration", "detectable_gain",
-    "diff", "doctor", "evaluate", "evaluate_async", "items_for", "lint", "optimize", "optimize_async", "plan",
-    "selftest", "shows",
+    "Ablation", "Blamed", "Calibration", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation",
+    "LintReport", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate", "blame", "calibrate", "compare",
+    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async", "items_for", "lint",
+    "optimize", "optimize_async", "plan", "selftest", "shows",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,6 +28,20 @@ class HeldJsonl(JsonlEnv):
 
     def load(self) -> Splits:
         return self.load_given(self._held.rows, self._held.manifest)
+
+
+class LabelledTasks(JsonlEnv):
+    """The `jsonl` environment of a calibration whose labels hold the tasks themselves."""
+
+    def __init__(self, config: Config, settings: JsonlSettings, tasks: Mapping[str, str]) -> None:
+        super().__init__(config.env, settings)
+        self._tasks = tasks
+
+    def load(self) -> Splits:
+        return Splits(tuple(Item(name, {}) for name in self._tasks), (), ())
+
+    def task_text(self, item: Item) -> str:
+        return self._tasks[item.id]
 
 
 def held_jsonl(config: Config, items: HeldItems) -> HeldJsonl:

@@ -13,7 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.commands import model, runs, skills
+from skillopt.cli.commands import judge, model, runs, skills
 from skillopt.cli.console import Screen, prepare_streams
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 runs.register(app)
 skills.register(app)
+app.add_typer(judge.app, name="judge")
 app.add_typer(model.app, name="model")
 
 _USAGE_ERROR: type[BaseException] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")

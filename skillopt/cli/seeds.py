@@ -10,7 +10,8 @@ from types import TracebackType
 
 from rich.table import Table
 
-from skillopt.api.seeds import SeedsTraining, folder, prepare_seeds
+from skillopt.api.configuring import Resolved
+from skillopt.api.seeds import Observer, SeedsTraining, folder, prepare_seeds
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.heartbeat import EVERY_S, Heartbeat
@@ -19,8 +20,6 @@ from skillopt.cli.show import show_plan
 from skillopt.cli.train import TrainArgs, agreed
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import interval, points, score_words
-from skillopt.api.configuring import Resolved
-from skillopt.api.seeds import Observer
 from skillopt.records.directory import LOGS
 from skillopt.records.events import Event
 from skillopt.records.seeds import SeedsSummary

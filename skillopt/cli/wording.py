@@ -75,4 +75,3 @@ def score_words(score: Measured | None) -> str:
 def plural(count: int, word: str) -> str:
     """`1 edit`, `2 edits`."""
     return f"{count} {word}{'' if count == 1 else 's'}"
-

@@ -38,9 +38,13 @@ def test_the_public_names() -> None:
     assert skillopt.errors.ConfigError("wrong", hint="do that").hint == "do that"
 
 
-@pytest.mark.parametrize(
-    "module", ["comparing", "evaluating", "identity", "items", "models", "optimizing", "paired_table", "scorers"]
-)
+EXAMPLES = [
+    "ablating", "calibrating", "checking", "comparing", "configuring", "evaluating", "explaining", "identity", "items",
+    "measuring", "models", "optimizing", "optimizing_seeds", "paired_table", "power", "scorers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
 def test_the_examples_in_docstrings_are_true(
     module: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,14 +40,14 @@ def forecast(high):
 
 def test_without_a_terminal_the_start_is_said():
     stream = io.StringIO()
-    assert train._agreed(Screen(stream), forecast(12.0))
+    assert train.agreed(Screen(stream), forecast(12.0))
     assert "$12.00" in stream.getvalue() and "without asking" in stream.getvalue()
 
 
 @pytest.mark.parametrize("high", [None, 0.0])
 def test_nothing_is_said_where_nothing_is_spent(high):
     stream = io.StringIO()
-    assert train._agreed(Screen(stream), forecast(high)) and not stream.getvalue()
+    assert train.agreed(Screen(stream), forecast(high)) and not stream.getvalue()
 
 
 @pytest.mark.parametrize(("typed", "started"), [("\n", False), ("n\n", False), ("y\n", True)])
@@ -59,7 +59,7 @@ def test_the_answer_that_costs_nothing_is_the_default(monkeypatch, typed, starte
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     screen = Screen(Terminal())
     screen.live = True
-    assert train._agreed(screen, forecast(1.0)) is started
+    assert train.agreed(screen, forecast(1.0)) is started
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
 from skillopt.work.executor import Executor
 
-Need = Literal["train", "eval"]
+Need = Literal["train", "eval", "judge"]
 
 
 @runtime_checkable
@@ -75,7 +75,7 @@ class HoldsSecrets(Protocol):
 
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
-    notices = [*targets.check_target(config, env)]
+    notices = [*targets.check_target(config, env)] if need != "judge" else []
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)
@@ -167,17 +167,20 @@ async def open_run_context(
         clients, roles = _models(
             config, env, run_dir, journal, budget, prices, emit, executor, stack, given, need, replay=replay
         )
-        target, optimizer, judge = clients["target"], clients.get("optimizer", clients["target"]), clients.get("judge")
+        judge = clients.get("judge")
+        target = clients.get("target") or clients["judge"]
+        optimizer = clients.get("optimizer", target)
         if judge is not None and not (config.model.judge or config.model.judge_backend):
             emit(Notice(text=f"the judge is the optimizer's model, {judge.model} (model.judge names another)"))
-        refuse_target(config, target)
+        if need != "judge":
+            refuse_target(config, target)
         _write_config(run_dir, config, splits)
         context = RunContext(
             config=config,
             env=env,
             splits=splits,
             initial=initial,
-            target=_in_a_loop(config, target, journal, executor, stack),
+            target=target if need == "judge" else _in_a_loop(config, target, journal, executor, stack),
             optimizer=optimizer,
             journal=journal,
             budget=budget,
@@ -216,6 +219,8 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
 
 def asked_roles(env: Env, need: Need) -> tuple[RoleName, ...]:
     """The roles whose models a run asks."""
+    if need == "judge":
+        return ("judge",)
     judge: tuple[RoleName, ...] = ("judge",) if needs_judge(env) else ()
     return ("target", "optimizer", *judge) if need == "train" else ("target", *judge)
 

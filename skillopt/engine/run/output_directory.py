@@ -34,6 +34,8 @@ EVALUATION = "evaluation"
 """Name of the journal's fact that says which evaluation a directory holds."""
 SEVERAL = "seeds"
 """Name of the fact that says which runs of several seeds a directory is the parent of."""
+CALIBRATION = "calibration"
+"""The same of a calibration."""
 
 Held = Literal["", "training", "evaluation", "several runs"]
 
@@ -127,6 +129,22 @@ def eval_place(config: Config, identity: str, skill: Skill) -> OutputDirectory:
 
     stem = f"eval_{_plain(config.env.name)}_{_plain(config.model.target)}_"
     return _continued(stem, "eval_summary.json", same, "evaluation") or _new(stem, same, "evaluation like this one")
+
+
+def calibration_place(config: Config, identity: str) -> OutputDirectory:
+    """Where a calibration of a judge goes. Raises `RunDirError` for a directory of a training run or an evaluation."""
+    if config.env.out_root:
+        directory = Path(config.env.out_root)
+        other = held(directory)
+        if other:
+            raise RunDirError(f"{directory} holds another run ({other})", hint="choose another env.out_root")
+        return OutputDirectory(directory)
+
+    def same(journal: Journal) -> bool:
+        return journal.get_meta(CALIBRATION) == identity
+
+    stem = f"judge_{_plain(config.model.judge or config.model.optimizer)}_"
+    return _continued(stem, "calibration.json", same, "calibration") or _new(stem, same, "calibration like this one")
 
 
 def selftest_place(config: Config) -> Path:
