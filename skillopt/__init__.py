@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skillopt.api import scorers as scorers
-    from skillopt.api.calibrating import Calibration as Calibration
     from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.comparing import Comparison as Comparison
     from skillopt.api.comparing import compare as compare
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from skillopt.core.rollout import Rollout as Rollout
     from skillopt.core.skill import Skill as Skill
     from skillopt.envs.base import Splits as Splits
+    from skillopt.records.calibration import Calibration as Calibration
     from skillopt.records.events import Event as Event
     from skillopt.records.reading import open_run as open_run
 
@@ -53,7 +53,7 @@ _HOMES = {
     "evaluate_async": "skillopt.api.evaluating",
     "Evaluation": "skillopt.api.evaluating",
     "calibrate": "skillopt.api.calibrating",
-    "Calibration": "skillopt.api.calibrating",
+    "Calibration": "skillopt.records.calibration",
     "compare": "skillopt.api.comparing",
     "Comparison": "skillopt.api.comparing",
     "Model": "skillopt.api.models",

@@ -61,8 +61,8 @@ _HOMES = {
 __all__ = [
     "Ablation", "Blamed", "Calibration", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation",
     "LintReport", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate", "blame", "calibrate", "compare",
-    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async", "items_for", "lint",
-    "optimize", "optimize_async", "plan", "selftest", "shows",
+    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async", "items_for",
+    "lint", "optimize", "optimize_async", "plan", "selftest", "shows",
 ]  # fmt: skip
 
 

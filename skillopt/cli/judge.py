@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from skillopt.api.calibrating import RESULT, Calibrating, Calibration, Figure, parse_scale, prepare
+from skillopt.api.calibration import RESULT, Calibrating, Calibration, Figure, parse_scale, prepare
 from skillopt.api.configuring import Resolved
 from skillopt.cli import faults
 from skillopt.cli.console import Screen

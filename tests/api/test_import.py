@@ -39,8 +39,8 @@ def test_the_public_names() -> None:
 
 
 EXAMPLES = [
-    "ablating", "calibrating", "checking", "comparing", "configuring", "evaluating", "explaining", "identity", "items",
-    "measuring", "models", "optimizing", "optimizing_seeds", "paired_table", "power", "scorers",
+    "ablating", "calibrating", "calibration", "checking", "comparing", "configuring", "evaluating", "explaining",
+    "identity", "items", "measuring", "models", "optimizing", "optimizing_seeds", "paired_table", "power", "scorers",
 ]  # fmt: skip
 
 
