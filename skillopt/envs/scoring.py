@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
@@ -25,8 +25,10 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
 from skillopt.core.rollout import Rollout
+from skillopt.envs.command import run_command
 from skillopt.envs.episodes.recipe import Recipe
 from skillopt.envs.judged import needs_judge
+from skillopt.harnesses.launch import Finished
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest
 from skillopt.work.errors import WorkerLost
 from skillopt.work.executor import Executor
@@ -95,6 +97,13 @@ class ScoreContext:
         """Where work that takes a processor or a program is done: the run's pool, or this process where there is no run
         (a check of the scorer, a test)."""
         return self.scoring.executor or InlineExecutor()
+
+    async def command(
+        self, argv: Sequence[str], *, files: Mapping[str, bytes] | None = None, seconds: float = 60.0
+    ) -> Finished | None:
+        """Run a command there, in a fresh directory with these files: `await ctx.command(["python", "check.py"],
+        files=attempt.workspace.files)`. None where it took longer than `seconds`; more in `envs.command`."""
+        return await run_command(self.executor, argv, files=files or {}, seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """A program that behaves like `codex exec --json` by a plan, so that everything around the program is tested fast.
 
 Each start is written to `calls.jsonl`; the n-th start follows the n-th entry of the plan (the last one from then on):
-`answer`, `error` (a turn.failed), `exit`, `stderr`, `print` (text that is no record), `sleep`, `read` (read the skill).
+`answer`, `error` (a turn.failed), `exit`, `stderr`, `print` (text that is no record), `sleep`, `read` (read the skill),
+`write` (files by name).
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ if "stderr" in step:
 if step.get("read"):
     text = pathlib.Path(".agents/skills/skillopt-target/SKILL.md").read_text()
     item(type="command_execution", command="cat SKILL.md", aggregated_output=text, exit_code=0, status="completed")
+for name, text in step.get("write", {{}}).items():
+    pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(name).write_text(text)
 time.sleep(step.get("sleep", 0))
 if "error" in step:
     say(type="turn.failed", error={{"message": step["error"]}})

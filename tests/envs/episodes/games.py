@@ -103,7 +103,9 @@ class Plain:
         at_once(self._game.close())
 
 
-class Counting:
+class Plainly:
+    """All of an environment but `open_episode`."""
+
     Settings = Settings
     name = "counting"
     version = "1"
@@ -124,10 +126,6 @@ class Counting:
     def next_turn(self, item: Item, turns: Sequence[Any]) -> str | None:
         return None
 
-    def open_episode(self, item: Item) -> Any:
-        game = Game(item, self.settings.log)
-        return Plain(game) if item.data.get("plain") else game
-
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         return reached(attempt)
 
@@ -139,6 +137,12 @@ class Counting:
 
     def prompt(self, name: str) -> str | None:
         return None
+
+
+class Counting(Plainly):
+    def open_episode(self, item: Item) -> Any:
+        game = Game(item, self.settings.log)
+        return Plain(game) if item.data.get("plain") else game
 
 
 class Quick(Counting):
