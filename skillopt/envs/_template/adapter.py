@@ -32,9 +32,13 @@ class MyEnv:
 
     Optional: `hidden_reference(item)` returns how an item is solved, for analysts and never for the target;
     `takes_readout = False` says that every word of a reply is scored, so that no diagnostic question fits beside it.
+    For a simulator write `open_episode(item)` and `max_turns` (docs/guide/new-environment.md, "Episodes"): it is played
+    turn by turn, and `score` returns `skillopt.envs.episodes.reached(attempt)` or reads `attempt.episode` itself. A
+    scorer of an agent's files reads `attempt.workspace`; `reads_workspace = False` keeps none.
     """
 
     Settings = MySettings
+    reads_workspace = False
     pass_threshold = 1.0
 
     def __init__(self, config: EnvConfig, settings: MySettings) -> None:
