@@ -58,6 +58,9 @@ class NoBudget:
     def settle(self, ticket: Any, *, usage: Usage, usd: float | None) -> None:
         """Nothing is counted."""
 
+    def begin(self, ticket: Any) -> None:
+        """Nothing is remembered."""
+
     def release(self, ticket: Any) -> None:
         """Nothing was reserved."""
 

@@ -113,7 +113,8 @@ class Agent(Protocol):
 
 @dataclass
 class TokenSums:
-    """Sums over the calls of one attempt; None until a provider reported something."""
+    """Sums over the calls of one attempt; None before the first call, and where one call's part is unknown: a sum that
+    leaves a call out would look like the whole."""
 
     calls: int = 0
     sums: dict[str, int | None] = field(
@@ -122,14 +123,14 @@ class TokenSums:
 
     def add(self, usage: Usage) -> None:
         """One more call."""
-        self.calls += 1
         for name, value in (
             ("prompt_tokens", usage.prompt_tokens),
             ("completion_tokens", usage.completion_tokens),
             ("cached_tokens", usage.cached_tokens),
         ):
-            if value is not None:
-                self.sums[name] = (self.sums[name] or 0) + value
+            now = self.sums[name] if self.calls else 0
+            self.sums[name] = None if now is None or value is None else now + value
+        self.calls += 1
 
     def to_json(self) -> dict[str, int | None]:
         """As `Rollout.tokens` wants them."""

@@ -8,6 +8,7 @@ version it was recorded with stands in the journal.
 from __future__ import annotations
 
 import asyncio
+import glob
 import itertools
 import shutil
 import tempfile
@@ -16,12 +17,13 @@ from typing import Any, Protocol
 
 from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.left_files import LeftFiles
-from skillopt.agents.run import AgentRequest, AgentRun, Expected
+from skillopt.agents.run import AgentRequest, AgentRun, Expected, kept_link
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.workspace import Workspace, build_workspace, mark_of
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
-from skillopt.core.json_types import JsonValue
+from skillopt.core.item import safe_name
+from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.skill import Skill
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.job import find_program, version_in
@@ -112,13 +114,19 @@ class ExecAgent:
             priority=task.priority,
             deadline_s=task.sampling.deadline_s,
             files=task.files,
+            label=f"{task.stage}-{safe_name(task.item.id)}",
         )
         try:
             value = await self._run(asked)
         except StopRun:
             raise
         except ModelError as error:
-            return Attempt(lost=str(error), system_prompt=workspace.package, user_prompt=workspace.prompt)
+            return Attempt(
+                lost=str(error),
+                system_prompt=workspace.package,
+                user_prompt=workspace.prompt,
+                notes=self._kept(asked),
+            )
         usage = usage_from_json(value["usage"])
         rows: list[dict[str, JsonValue]] = value["trajectory"]
         if not self.settings.trace:
@@ -134,6 +142,14 @@ class ExecAgent:
             workspace=LeftFiles.from_json(value["left"]) if task.files else None,
         )
 
+    def _kept(self, asked: AgentRequest) -> JsonObject:
+        """Where the last try of a lost run lies, when it was kept."""
+        keep = self.settings.keep
+        kept = (
+            sorted(keep.glob(f"{glob.escape(asked.label)}-{asked.key[:12]}-*"), key=_number) if keep is not None else []
+        )
+        return {"workspace": kept_link(keep, kept[-1].name)} if keep is not None and kept else {}
+
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Answer messages without a task: they are the prompt, in an empty workspace."""
         await self.find()
@@ -146,9 +162,9 @@ class ExecAgent:
         value = await self._run(asked)
         return ChatReply(value["text"], usage=usage_from_json(value["usage"]), model=self.model)
 
-    async def probe(self) -> None:
+    async def probe(self) -> ChatReply:
         """One small run, so that a missing program, login or model is told before anything is spent."""
-        await self.chat(ChatRequest((Message("user", _PROBE),), stage="probe", deadline_s=300.0))
+        return await self.chat(ChatRequest((Message("user", _PROBE),), stage="probe", deadline_s=300.0))
 
     async def _run(self, asked: AgentRequest) -> Any:
         run = AgentRun(self, asked)
@@ -230,6 +246,11 @@ class ExecAgent:
         if self._root is not None:
             await asyncio.to_thread(shutil.rmtree, self._root, True)
             self._root = None
+
+
+def _number(kept: Path) -> int:
+    """Of which try a kept workspace is."""
+    return int(kept.name.rpartition("-")[2])
 
 
 def _tokens(runs: int, usage: Usage) -> dict[str, int | None]:

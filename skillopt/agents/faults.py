@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from skillopt.agents.settings import AgentSettings
-from skillopt.core.errors import ModelError
-from skillopt.harnesses.failure import Failure
+from skillopt.core.errors import FatalModelError, ModelError
+from skillopt.harnesses.failure import BAD_ANSWERS, Failure
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.types import Usage
@@ -22,16 +20,19 @@ def usage_of(session: HarnessRun) -> Usage:
 
 def fault_of(failure: Failure | None, settings: AgentSettings, version: str) -> ModelError | None:
     """The error of a failed run, or None when it gave an answer (an agent that ran out of turns gave a bad one)."""
-    if failure is None or failure.kind == "turns":
+    if failure is None or failure.kind in BAD_ANSWERS:
         return None
     who = f"{settings.cli.program} {version}".strip()
-    return error_of(failure, who=who, secrets=settings.secrets, hints=_HINTS)
+    error = error_of(failure, who=who, secrets=settings.secrets)
+    if isinstance(error, FatalModelError):
+        error.hint = settings.advise(error.cause)
+    return error
 
 
-_HINTS: Mapping[str, str] = {
-    "auth": "log in with the program itself, or set the key of its endpoint (model.exec_api_key)",
-    "model": "check model.target",
-    "client": "install the current version of the program",
-    "quota": "raise the quota, or use another account",
-    "request": "the endpoint refused the program's request: check model.exec_base_url and model.target",
-}
+def cut_of(failure: Failure | None) -> str:
+    """Why an answer does not count; "" for one that does."""
+    if failure is None:
+        return ""
+    if failure.kind == "turns":
+        return "out-of-turns: the agent reached its limit of turns"
+    return f"truncated-output: {failure.message}" if failure.kind == "cut" else ""

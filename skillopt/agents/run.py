@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from skillopt.agents.faults import fault_of, usage_of
+from skillopt.agents.faults import cut_of, fault_of, usage_of
 from skillopt.agents.left_files import LeftFiles, collect
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
@@ -116,6 +116,8 @@ class AgentRequest:
     deadline_s: float = 600.0
     files: bool = False
     """Whether what the program leaves in its workspace is part of the answer."""
+    label: str = "question"
+    """Whom a kept workspace is named after."""
 
 
 class AgentRun:
@@ -132,6 +134,8 @@ class AgentRun:
         """Files that the harness itself writes before the program starts."""
         self._left = LeftFiles()
         """What the program of the last try left."""
+        self._ticket: object = None
+        """The reservation of the current try."""
         self._usages: list[Usage] = []
         self._usd: list[float | None] = []
 
@@ -186,7 +190,7 @@ class AgentRun:
             completion_tokens=expected.completion_tokens,
             usd=usd,
         )
-        self._began = False
+        self._began, self._ticket = False, ticket
         try:
             session = await self._deadline.run(self._once(reminder))
         except BaseException:
@@ -240,12 +244,14 @@ class AgentRun:
 
     async def _started(self, job: Job, place: Path) -> HarnessRun:
         settings = self._owner.settings
-        if job.endpoint is None and not job.api_key:
-            link_login(job, settings.cli.login_files)
+        unsigned = link_login(job, settings.cli)
+        if unsigned:
+            raise FatalModelError(unsigned, hint=settings.advise("key"), cause="key")
         try:
             launch = settings.cli.launch(job)
             self._given = {path: text.encode("utf-8", "replace") for path, text in launch.files.items()}
             self._began = True
+            self._owner.meter.begin(self._ticket)
             finished = await self._finished(launch, place / "streams")
         except WorkerLost as error:
             raise ProgramLost(str(error)) from error
@@ -271,9 +277,13 @@ class AgentRun:
         cleaned = functools.partial(_clean, self._owner.settings.secrets)
         return collect(folder, {**self._asked.workspace.files, **own}, cleaned=cleaned)
 
+    @property
+    def _kept_name(self) -> str:
+        return f"{self._asked.label}-{self._asked.key[:12]}-{self._tries}"
+
     def _keep(self, keep: Path, place: Path) -> None:
         """Copy workspace and streams, every text redacted; links are not followed, a home is not kept."""
-        target = keep / f"{self._asked.key[:16]}-{self._tries}"
+        target = keep / self._kept_name
         for name in ("work", "streams"):
             for source in sorted((place / name).rglob("*")):
                 if source.is_symlink() or not source.is_file():
@@ -294,20 +304,26 @@ class AgentRun:
             "denied": [redact(call, secrets) for call in session.denied],
             "runs": len(self._usages),
         }
+        if settings.keep is not None:
+            notes["workspace"] = kept_link(settings.keep, self._kept_name)
         if session.bad_lines:
             notes["bad_lines"] = session.bad_lines
         if session.reported_usd is not None:
             notes["reported_usd"] = session.reported_usd
-        turns = session.failure is not None and session.failure.kind == "turns"
         left: dict[str, JsonValue] = {"left": self._left.to_json()} if asked.files else {}
         return {
             **left,
             "text": redact(session.answer, secrets),
-            "cut": "out-of-turns: the agent reached its limit of turns" if turns else "",
+            "cut": cut_of(session.failure),
             "trajectory": trajectory(session, mark=asked.mark, secrets=secrets, tools=True),
             "usage": usage.to_json(),
             "notes": notes,
         }
+
+
+def kept_link(keep: Path, name: str) -> str:
+    """Where a kept workspace lies, from the run directory: `logs/agents/NAME`."""
+    return f"{keep.parent.name}/{keep.name}/{name}"
 
 
 def _clean(secrets: Collection[str], content: bytes) -> bytes:

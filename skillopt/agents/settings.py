@@ -14,6 +14,7 @@ from skillopt.agents.workspace import Delivery
 from skillopt.core.redact import environment_secrets
 from skillopt.harnesses.catalogue import PACKAGES
 from skillopt.harnesses.job import Cli, Endpoint
+from skillopt.model.types import Advise, no_advice
 from skillopt.work.executor import Executor
 
 
@@ -42,6 +43,8 @@ class AgentSettings:
     attempts: int = 5
     executor: Executor | None = None
     """Where the program runs; None: a child of this process."""
+    advise: Advise = no_advice
+    """What to do about a failed run, by its cause."""
 
     @property
     def backend(self) -> str:

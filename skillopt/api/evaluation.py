@@ -21,7 +21,7 @@ from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import EVALUATION, OutputDirectory, eval_place, evaluation_identity
-from skillopt.engine.run.prepare import read_skill
+from skillopt.engine.run.prepare import load_env, read_skill
 from skillopt.records.directory import RunDir
 
 __all__ = ["Evaluated", "Evaluating", "prepare", "read_skill", "split_names"]
@@ -81,6 +81,7 @@ def prepare(
         raise ConfigError("--replay needs env.out_root, the directory of the recorded evaluation")
     if not skills:
         raise ConfigError("skills is empty", hint="give one skill, or a mapping of names to skills")
+    given = replace(given, loaded=load_env(config, given=given))
     each = [evaluation_identity(config, skill, splits, given) for skill in skills.values()]
     identity = each[0] if len(each) == 1 else digest([list(skills), each])
     alone = next(iter(skills.values())) if len(skills) == 1 else Skill("")

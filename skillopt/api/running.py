@@ -31,8 +31,6 @@ class _Run(Generic[T]):
         self.interrupt = Interrupt()
         self.done = threading.Event()
         self._make = make
-        self._result: list[T] = []
-        self._error: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[T] | None = None
 
@@ -43,16 +41,15 @@ class _Run(Generic[T]):
 
     def _body(self) -> None:
         try:
-            self._result.append(asyncio.run(self._main()))
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-            self._error = error
+            asyncio.run(self._main())
         finally:
             self.done.set()
 
-    async def _main(self) -> T:
+    async def _main(self) -> None:
+        """Wait for the run, whatever comes of it: `result` raises in the thread that waits."""
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._make(self.interrupt))
-        return await self._task
+        await asyncio.wait({self._task})
 
     def cancel(self) -> None:
         """Stop at once. Idempotent."""
@@ -61,9 +58,9 @@ class _Run(Generic[T]):
 
     def result(self) -> T:
         """What came of it, or what it raised."""
-        if self._error is not None:
-            raise self._error
-        return self._result[0]
+        if self._task is None:
+            raise RuntimeError("the thread of the run ended before the run had begun")
+        return self._task.result()
 
     def wait(self) -> None:
         """Until it is over."""

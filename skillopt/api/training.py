@@ -7,7 +7,7 @@ the directory and trains.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.api.watching import add_all
@@ -91,5 +91,6 @@ class Ended:
 def prepare(resolved: Resolved, given: Given = NOTHING, *, replay: bool = False) -> Training:
     """Load and check. Raises `ConfigError`, `DataError` or `RunDirError`."""
     work = load_work(resolved.config, given)
+    given = replace(given, loaded=(work.env, work.splits))
     place = train_place(work, replay=replay)
     return Training(resolved, given, work, place, plan_of(work, place.directory))

@@ -4,17 +4,43 @@ the running stage)."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from types import TracebackType
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from skillopt.cli.console import Screen
 from skillopt.cli.heartbeat import EVERY_S, Heartbeat
+from skillopt.cli.heartbeat import Progress as RunProgress
 from skillopt.cli.narration import Narrator
 from skillopt.records.events import Event, StageEnd, StageProgress, StageStart
 from skillopt.records.vocabulary import Stage
 
 Key = tuple[Stage, int | None]
+
+
+class Bars(Progress):
+    """A bar for each running stage, below the line of the run as a whole."""
+
+    def __init__(self, run: RunProgress, *columns: ProgressColumn, console: Console) -> None:
+        self._of_run = run
+        super().__init__(*columns, console=console, transient=True)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Asked at each refresh, so that the clock and the money go on between events."""
+        yield Text(self._of_run.run_line())
+        yield self.make_tasks_table(self.tasks)
 
 
 class Display:
@@ -23,8 +49,9 @@ class Display:
     def __init__(self, screen: Screen, *, workers: int = 0, beat_s: float = EVERY_S) -> None:
         self._screen = screen
         self._narrator = Narrator(workers=workers)
-        self._progress: Progress | None = None
-        self._heart: Heartbeat | None = None if screen.live else Heartbeat(self._line, every=beat_s)
+        self._run = RunProgress()
+        self._progress: Bars | None = None
+        self._heart: Heartbeat | None = None if screen.live else Heartbeat(self._line, self._run, every=beat_s)
         self._lock = threading.Lock()
         self._tasks: dict[Key, TaskID] = {}
 
@@ -32,14 +59,16 @@ class Display:
         if self._heart is not None:
             self._heart.__enter__()
         if self._screen.live:
-            self._progress = Progress(
+            self._progress = Bars(
+                self._run,
                 TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=28),
                 MofNCompleteColumn(),
                 TextColumn("calls"),
                 TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
                 console=self._screen.console,
-                transient=True,
             )
             self._progress.start()
         return self
@@ -65,8 +94,7 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Observe one event."""
-        if self._heart is not None:
-            self._heart.progress.see(event)
+        self._run.see(event)
         for line in self._narrator.tell(event):
             if self._heart is not None:
                 self._heart.said()

@@ -102,7 +102,10 @@ def _guarded(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
             note = "undone: the edit would have changed the header, a protected region or their markers"
             return _Result(skill, "skipped_protected_region", note)
         return result
-    except Exception as fault:  # noqa: BLE001 - one faulty edit is a row of the report; the other edits still apply
+    except Exception as fault:  # noqa: BLE001
+        # What a model can write is checked above, so this is a fault of ours. A paid step does not die of it: the row
+        # of the edit says what it was, the report counts such rows (`report.reasons.alarms`), and the
+        # other edits still apply.
         return _Result(skill, "error", f"{type(fault).__name__}: {fault}"[:_NOTE_CHARS])
 
 

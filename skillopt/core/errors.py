@@ -6,6 +6,14 @@ caller (`Missing`), never an answer and never a score; only the classes under `S
 
 from __future__ import annotations
 
+from typing import Literal
+
+Cause = Literal[
+    "", "key", "forbidden", "model", "address", "moved", "credit", "request", "client", "busy", "unreachable",
+    "certificate", "silent", "broken", "foreign", "empty",
+]  # fmt: skip
+"""Why a call of a model failed, for whoever says what to do about it (`model.advice`); blank where nobody knows."""
+
 
 class SkillOptError(Exception):
     """Base of every error raised on purpose. `hint` says what to do; surfaces print message and hint on one line."""
@@ -68,7 +76,11 @@ class CircuitOpen(StopRun):
 
 
 class ModelError(SkillOptError):
-    """One call to a model failed."""
+    """One call to a model failed. A `hint` of its own goes before the advice that fits the `cause`."""
+
+    def __init__(self, message: str, *, hint: str = "", cause: Cause = "") -> None:
+        super().__init__(message, hint=hint)
+        self.cause: Cause = cause
 
 
 class FatalModelError(ModelError, StopRun):
@@ -83,9 +95,15 @@ class TransientModelError(ModelError):
     """
 
     def __init__(
-        self, message: str, *, retry_after: float | None = None, overloaded: bool = False, unreachable: bool = False
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        overloaded: bool = False,
+        unreachable: bool = False,
+        cause: Cause = "",
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, cause=cause or ("busy" if overloaded else "unreachable" if unreachable else ""))
         self.retry_after = retry_after
         self.overloaded = overloaded
         self.unreachable = unreachable

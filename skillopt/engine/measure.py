@@ -7,7 +7,7 @@ measured is tried once more before the verdict; what is still missing then is mi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from skillopt.core.aio import gather_all
@@ -41,11 +41,17 @@ async def measure(
     repeats: int = 1,
     first: int = 0,
     priority: int = GATE_CERTAIN,
+    before: int = 0,
+    total: int | None = None,
 ) -> list[Rollout]:
-    """Roll out a skill on items, in file order (item-major): `repeats` draws each, numbered from `first`."""
+    """Roll out a skill on items, in file order (item-major): `repeats` draws each, numbered from `first`. Where the
+    stage is more than this, `before` rollouts of it are done and `total` are all of them."""
+    told: dict[int, StageProgress] = {}
+    whole = len(items) * repeats if total is None else total
 
-    def progress(event: StageProgress) -> None:
-        context.emit(replace(event, step=step))
+    def progress(event: StageProgress, k: int) -> None:
+        told[k] = event
+        context.emit(_together(list(told.values()), step, before, whole))
 
     rounds = await gather_all(
         [
@@ -55,7 +61,7 @@ async def measure(
                 skill,
                 context.target,
                 stage=Stage(stage),
-                progress=progress,
+                progress=partial(progress, k=k),
                 repeat=k,
                 priority=priority,
                 width=context.config.env.workers,
@@ -68,6 +74,17 @@ async def measure(
     for rollout in rollouts:
         tell_rollout(context, Stage(stage), rollout)
     return rollouts
+
+
+def _together(parts: Sequence[StageProgress], step: int | None, before: int, total: int) -> StageProgress:
+    """Batches that run side by side are one stage to whoever watches."""
+    done, missing = sum(p.done for p in parts), sum(p.missing for p in parts)
+    measured = done - missing
+    hard = sum((p.hard or 0.0) * (p.done - p.missing) for p in parts)
+    return StageProgress(
+        stage=parts[0].stage, step=step, done=before + done, total=total, missing=missing,
+        hard=hard / measured if measured else None,
+    )  # fmt: skip
 
 
 def tell_rollout(context: RunContext, stage: Stage, rollout: Rollout) -> None:

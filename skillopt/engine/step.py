@@ -6,6 +6,7 @@ several proposals a race on training items chooses which of them goes to the gat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,8 +35,9 @@ from skillopt.engine.step_result import Built, DeepReflection, Judged, Reflected
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.modes import update_mode
-from skillopt.optimizer.reflect import Reflection, reflect
+from skillopt.optimizer.reflect import Reflection, number_of_groups, reflect
 from skillopt.optimizer.schedule import edit_budget
+from skillopt.records.events import Emit, Event, ReflectGroup, StageProgress
 from skillopt.records.vocabulary import Stage
 
 BUFFER_CHARS = 6_000
@@ -113,7 +115,13 @@ async def rollout(ctx: StepContext) -> Rolled:
     context, step, batches = ctx.run, ctx.step, ctx.plan.batches
     total = sum(len(b.items) for b in batches)
     with staged(context, Stage.ROLLOUT, step=step, epoch=ctx.plan.epoch, total=total) as told:
-        done = [tuple(await measure(context, ctx.skill, b.items, stage=Stage.ROLLOUT, step=step)) for b in batches]
+        done: list[tuple[Rollout, ...]] = []
+        for batch in batches:
+            before = sum(map(len, done))
+            found = await measure(
+                context, ctx.skill, batch.items, stage=Stage.ROLLOUT, step=step, before=before, total=total
+            )
+            done.append(tuple(found))
         rolled = Rolled(tuple(done))
         told.measured(compute_score(r.outcome for r in rolled.all))
     count_rollouts(ctx.tally, Stage.ROLLOUT, rolled.all)
@@ -132,9 +140,11 @@ async def reflect_all(rolled: Rolled, ctx: StepContext) -> Reflected:
     """Stage 2: one reflection a batch, and as many independent samples of it as proposals are wanted."""
     context, step, samples = ctx.run, ctx.step, ctx.optimizer.settings.proposals
     batches = list(zip(ctx.plan.batches, rolled.batches, strict=True))
+    groups = samples * sum(number_of_groups(rollouts, context.env, ctx.optimizer) for _, rollouts in batches)
+    counted = replace(ctx.optimizer, emit=_counting(ctx.optimizer.emit, step, groups))
     ordinary = [
         reflect(
-            rollouts, ctx.skill, context.env, ctx.optimizer,
+            rollouts, ctx.skill, context.env, counted,
             batch_seed=batch.seed, buffer_text=ctx.buffer_text, repeat=k,
         )
         for k in range(samples)
@@ -153,13 +163,25 @@ async def reflect_all(rolled: Rolled, ctx: StepContext) -> Reflected:
     async def probe() -> None:
         probed.extend(await gather_all(deep))
 
-    with staged(context, Stage.REFLECT, step=step, epoch=ctx.plan.epoch, total=samples) as told:
+    with staged(context, Stage.REFLECT, step=step, epoch=ctx.plan.epoch, total=groups) as told:
         await gather_all([read(), probe()])
         for n, found in enumerate(probed):
             done[:] = [replace(r, deep=found.groups) if at % len(batches) == n else r for at, r in enumerate(done)]
         rows = tuple(tuple(done[k * len(batches) : (k + 1) * len(batches)]) for k in range(samples))
         told.count(patches=sum(len(r.patches(k)) for s in rows for r in s for k in ("failure", "success")))
     return Reflected(rolled, rows, tuple(probed))
+
+
+def _counting(emit: Emit, step: int, total: int) -> Emit:
+    """An `Emit` that tells after each group how many of all have been read."""
+    done = itertools.count(1)
+
+    def counted(event: Event, /) -> None:
+        emit(event)
+        if isinstance(event, ReflectGroup):
+            emit(StageProgress(stage=Stage.REFLECT, step=step, done=next(done), total=total))
+
+    return counted
 
 
 async def judge(rule: AcceptanceRule, built: Built, state: TrainState, ctx: StepContext) -> Judged:

@@ -30,6 +30,8 @@ class Splits:
     train_total: int = 0
     manifest: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """`split_manifest.json` of a generated split; empty for `split_dir`."""
+    uncut: Mapping[str, tuple[Item, ...]] = field(default_factory=dict[str, "tuple[Item, ...]"])
+    """What a generated split consists of where `limit` cut it; empty where it did not."""
 
     def named(self, split: str) -> tuple[Item, ...]:
         """Items of a canonical split name (`core.item.SPLITS`)."""

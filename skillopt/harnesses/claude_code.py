@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.harnesses.claude_session import conversation, read_session, usage_tokens
-from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.failure import Failure, classified, ended_with, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Tokens, number, total
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
@@ -52,6 +52,11 @@ class ClaudeCode:
     program: str = "claude"
     skill_folders: tuple[str, ...] = (".claude/skills",)
     login_files: tuple[str, ...] = (".claude/.credentials.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Only the program knows: its login may lie in the system's key store. It says so within seconds."""
+        del job, files
+        return True
 
     def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}
@@ -163,7 +168,8 @@ def _failure(result: Record, finished: Finished, *, made_up: bool) -> Failure | 
         # No token was spent on it, so no model said it: a notice of the program that came without an error.
         told = classified(words)
         return told if told.kind in ("auth", "model", "client", "quota") else None
-    return None
+    ended = text(result, "stop_reason")
+    return None if ended == "tool_use" else ended_with(ended)  # a schema's answer is the call of a tool
 
 
 def _list(record: Record, name: str) -> list[JsonValue]:

@@ -8,6 +8,7 @@ counts and nothing is summed. With retries of its own switched off, waiting and 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -60,6 +61,11 @@ class Codex:
     program: str = "codex"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".codex/auth.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """A profile may name a provider that asks for no login."""
+        del job
+        return bool(files or self.options.profile)
 
     def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}

@@ -8,11 +8,12 @@ record decides. A fresh home unpacks 235 MB, so runs share a cache directory.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
-from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.failure import Failure, classified, ended_with, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Origin, Step, Tokens, number, total
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
@@ -41,6 +42,11 @@ class Copilot:
     program: str = "copilot"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".copilot/config.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Only the program knows: its login may lie in the system's key store. It says so within seconds."""
+        del job, files
+        return True
 
     def identity(self) -> JsonObject:
         return {name: getattr(self.options, name) for name in self.options.__dataclass_fields__}
@@ -84,8 +90,12 @@ class Copilot:
         run = read_stream(stream, finished)
         session = read_events(recorded) if recorded.rows else run
         reported = read_file_tokens(job)
+        failure = run.failure or _ending(recorded)
         return replace(
             run,
+            answer="" if failure else run.answer,
+            failure=failure,
+            exit_reason=failure.kind if failure else "completed",
             steps=session.steps or run.steps,
             tokens=reported if reported.input is not None else session.tokens,
             skills=tuple(dict.fromkeys((*session.skills, *run.skills))),
@@ -135,6 +145,12 @@ def _failure(records: Records, result: Record | None, finished: Finished) -> Fai
     if ended_well:
         return None
     return exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
+
+
+def _ending(recorded: Records) -> Failure | None:
+    """What the word says with which the last call of a model ended; it stands in the session's records only."""
+    usages = (mapping(r, "data", "usage") for r in reversed(recorded.rows) if text(r, "type") == "session.usage_record")
+    return ended_with(next((text(usage, "finishReason") for usage in usages), ""))
 
 
 def read_events(records: Records) -> HarnessRun:

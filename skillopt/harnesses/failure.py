@@ -11,15 +11,19 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from skillopt.core.ending import ending_of
 from skillopt.core.shorten import shorten_tail
 
 Kind = Literal[
     "auth", "model", "client", "quota", "request", "start",
-    "context", "rate", "overload", "network", "server", "aborted", "turns", "silent", "crash",
+    "context", "rate", "overload", "network", "server", "aborted", "turns", "cut", "silent", "crash",
 ]  # fmt: skip
 
 FATAL: frozenset[str] = frozenset({"auth", "model", "client", "quota", "request", "start"})
 """Repeating cannot help, for this item or another: the run has to be told."""
+
+BAD_ANSWERS: frozenset[str] = frozenset({"turns", "cut"})
+"""The agent did answer, only not within what it was given: no fault of the infrastructure."""
 
 _TAIL = 600
 
@@ -28,19 +32,23 @@ _BY_WORDS: tuple[tuple[Kind, str], ...] = (
                r"|(?:client|cli|version) (?:is )?(?:too old|outdated|no longer supported)"
                r"|requires a newer version|minimum (?:supported )?version|unsupported client"
                r"|unknown (?:option|argument)|unexpected argument|unrecognized (?:option|subcommand)|unknown variant"),
+    ("cut", r"incomplete response returned, reason: max_output_tokens|exceeded the \d+ output token maximum"
+            r"|response stopped due to (?:the )?token limit"),
     ("context", r"context (?:window|length)|maximum context|prompt is too long|too many tokens"
                 r"|exceeds the model.s prompt budget|out of room"),
     ("quota", r"insufficient_quota|quota exceeded|exceeded your current quota|credit balance|billing"
               r"|usage limit|payment required"),
     ("auth", r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|invalid (?:api[ _-]?)?key|incorrect api key|authenticat"
-             r"|not logged in|log ?in\b|please run /login|token (?:is |has )?(?:expired|revoked|invalid)|no credentials"
-             r"|\bapi[ _-]key\b.{0,40}\b(?:missing|not set|required|invalid)"),
+             r"|not logged in|log ?in\b|sign in\b|please run /login|no credentials|could not be refreshed|\bauth method"
+             r"|token (?:is |has |was |been |already )*(?:expired|revoked|invalid|used)"
+             r"|\bapi[ _-]key\b.{0,40}\b(?:missing|not set|required|invalid)|no api key"),
     ("model", r"\b404\b|model[^\n]{0,80}(?:not found|does not exist|not supported|unsupported|not available|unknown)"
               r"|unknown model|issue with the selected model|require an explicit model|^model: \S+$"),
     ("rate", r"\b429\b|rate.?limit|too many requests"),
     ("overload", r"overloaded|\b529\b|\b503\b|high demand"),
     ("server", r"\b5\d\d\b|internal server error|server error|no response was returned"),
-    ("network", r"connection|network|disconnected|timed out|timeout|econn\w+|enotfound|socket|dns|unable to connect"),
+    ("network", r"connection|error sending request|network|disconnected|timed out|timeout|econn\w+|enotfound|socket|dns"
+                r"|(?:unable to|cannot) connect"),
     ("request", r"\b400\b|\b422\b|invalid_request|bad request"),
 )  # fmt: skip
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
@@ -88,3 +96,20 @@ def exit_failure(exit_code: int, stderr: str, stdout: str) -> Failure:
     found = classified(words) if words else Failure("crash", "it printed nothing")
     how = f"exit code {exit_code}" if exit_code >= 0 else f"ended by signal {-exit_code}"
     return Failure(found.kind, f"{how}: {found.message}")
+
+
+def ended_with(word: str) -> Failure | None:
+    """What the word says with which a session's last reply ended; None for a whole answer, a refusal included.
+
+    >>> ended_with("stop"), ended_with("max_tokens").kind, ended_with("cancelled").kind, ended_with("paused").kind
+    (None, 'cut', 'aborted', 'aborted')
+    """
+    ending = ending_of(word)
+    if ending in ("stop", "refusal"):
+        return None
+    if ending == "length":
+        return Failure("cut", f"the last reply was cut off at its limit of tokens ({tail(word)})")
+    if ending == "tool_calls":
+        return Failure("aborted", "the session ended with a tool's call and no answer")
+    known = "" if ending == "failed" else ", a word that nobody here knows"
+    return Failure("aborted", f"the last reply ended with {tail(word, 60)!r}{known}")

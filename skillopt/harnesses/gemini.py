@@ -5,7 +5,9 @@ argument, stream of messages and tools. Text of the assistant comes in pieces (`
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.failure import classified, exit_failure
@@ -29,6 +31,11 @@ class Gemini:
     program: str = "gemini"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = ()
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Its login is not supported: it needs a key."""
+        del job, files
+        return False
 
     def identity(self) -> JsonObject:
         return {}

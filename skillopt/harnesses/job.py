@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +25,9 @@ ARGUMENT_LIMIT = 100_000
 
 DUMMY_KEY = "unused"
 """For endpoints of one's own that ask for no key: most programs refuse to start without one."""
+
+_FOLDERS: Mapping[str, str] = {".codex": "CODEX_HOME", ".claude": "CLAUDE_CONFIG_DIR", ".copilot": "COPILOT_HOME"}
+"""Variables by which a program's folder can lie elsewhere than in the home."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class Cli(Protocol):
         """Files of a login, relative to the user's home and to the run's home alike."""
         ...
 
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Whether the program, given neither endpoint nor key, may sign in with what there is of its login's `files`.
+        True where only the program itself knows; it then has to say so soon."""
+        ...
+
     def identity(self) -> JsonObject:
         """What of the options can change an answer."""
         ...
@@ -139,12 +147,28 @@ def as_argument(prompt: str, program: str) -> str:
     return f" {prompt}" if prompt.startswith("-") else prompt
 
 
-def link_login(job: Job, files: tuple[str, ...]) -> None:
-    """Let the program find its own login in the run's home: links to the files, so that a renewed token is kept."""
-    if job.login is None:
-        return
-    for name in files:
-        source, target = job.login / name, job.home / name
+def link_login(job: Job, cli: Cli) -> str:
+    """Let the program find its own login in the run's home: links to the files, so that a renewed token is kept.
+
+    Returns why it cannot sign in, "" where it can or where only the program itself knows."""
+    sources = {name: _login_file(job, name) for name in cli.login_files} if job.login is not None else {}
+    for name, source in sources.items():
+        target = job.home / name
         if source.is_file() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(source)
+    there = [source for source in sources.values() if source.is_file()]
+    if job.endpoint is not None or job.api_key or cli.can_sign_in(job, there):
+        return ""
+    if there:
+        return f"{cli.program} has no login for the model {job.model!r} in {there[0]}"
+    places = " or ".join(str(source) for source in sources.values())
+    return f"{cli.program} has no login: there is no {places}" if places else f"{cli.program} was given no key"
+
+
+def _login_file(job: Job, name: str) -> Path:
+    """Where the user's file is: in the folder that the program's own variable names, else in the home."""
+    folder, _, rest = name.partition("/")
+    named = job.environ.get(_FOLDERS.get(folder, ""), "")
+    own = job.login is not None and str(job.login) == job.environ.get("HOME")
+    return Path(named) / rest if named and own else (job.login or Path()) / name

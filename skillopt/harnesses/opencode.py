@@ -6,15 +6,16 @@ Its skill tool needs `rg` on PATH. Cached input and reasoning are counted apart 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.harnesses.failure import Failure, classified, exit_failure
+from skillopt.harnesses.failure import Failure, classified, ended_with, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Endpoint, Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
-from skillopt.harnesses.records import Record, Records, as_call, joined, mapping, parse_lines, text
+from skillopt.harnesses.records import Record, Records, as_call, mapping, parse_lines, read_object, text
 
 _PROVIDER = "skillopt"
 _CONTEXT, _OUTPUT = 128_000, 8_192
@@ -28,6 +29,11 @@ class Opencode:
     program: str = "opencode"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".local/share/opencode/auth.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Its own models are free; another provider's stand in the file once somebody has logged in there."""
+        provider = job.model.partition("/")[0]
+        return provider in ("", "opencode") or any(provider in read_object(f) for f in files)
 
     def identity(self) -> JsonObject:
         return {}
@@ -72,7 +78,7 @@ def read_stream(records: Records, finished: Finished) -> HarnessRun:
     steps: list[Step] = []
     tokens: list[Tokens] = []
     errors: list[str] = []
-    done = False
+    reason: str | None = None
     for record in records:
         kind, part = text(record, "type"), mapping(record, "part")
         if kind == "text":
@@ -83,16 +89,13 @@ def read_stream(records: Records, finished: Finished) -> HarnessRun:
             steps.append(_tool(part))
         elif kind == "step_finish":
             tokens.append(_tokens(mapping(part, "tokens")))
-            done = text(part, "reason") != "tool-calls"
+            reason = text(part, "reason")
         elif kind == "error":
-            errors.append(joined(mapping(record, "error"), "message") or as_call(record.get("error")))
-    failure: Failure | None = None
-    if finished.exit_code != 0 or not done:
-        failure = (
-            classified(errors[-1])
-            if errors
-            else exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
-        )
+            error = mapping(record, "error")
+            errors.append(text(mapping(error, "data"), "message") or text(error, "message") or as_call(error))
+    failure = None if reason is None or finished.exit_code != 0 else ended_with(reason)
+    if finished.exit_code != 0 or reason is None or (failure is not None and failure.kind != "cut" and errors):
+        failure = _failed(errors, records, finished)
     session = HarnessRun(
         steps=tuple(steps),
         tokens=Tokens(
@@ -110,6 +113,13 @@ def read_stream(records: Records, finished: Finished) -> HarnessRun:
         bad_lines=records.bad,
     )
     return replace(session, answer=session.answers[-1] if session.answers and failure is None else "")
+
+
+def _failed(errors: list[str], records: Records, finished: Finished) -> Failure:
+    """Its own words, else what its streams hold."""
+    if errors:
+        return classified(errors[-1])
+    return exit_failure(finished.exit_code, finished.stderr, "" if records.rows else finished.stdout)
 
 
 def _tool(part: Record) -> Step:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
-from skillopt.harnesses.failure import classified, exit_failure
+from skillopt.harnesses.failure import Failure, classified, ended_with, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step, Tokens, number, total
 from skillopt.harnesses.job import Job, as_argument
 from skillopt.harnesses.launch import Finished, Launch
@@ -30,6 +31,11 @@ class Pi:
     program: str = "pi"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".pi/agent/auth.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        """Only the program knows: its login may lie in the system's key store. It says so within seconds."""
+        del job, files
+        return True
 
     def identity(self) -> JsonObject:
         return {}
@@ -76,14 +82,9 @@ def read_session(records: Records, finished: Finished) -> HarnessRun:
         elif role == "toolResult" and text(message, "toolCallId") in calls:
             at = calls[text(message, "toolCallId")]
             steps[at] = replace(steps[at], output=joined(message, "content"), ok=message.get("isError") is not True)
-    failure = None
-    if finished.exit_code != 0 or not usages or reason in ("error", "aborted"):
-        seen = parse_lines(finished.stdout).rows
-        failure = (
-            classified(words)
-            if words
-            else exit_failure(finished.exit_code, finished.stderr, "" if seen else finished.stdout)
-        )
+    failure = ended_with(reason)
+    if finished.exit_code != 0 or not usages or (failure is not None and failure.kind != "cut" and words):
+        failure = _failed(words, finished)
     session = HarnessRun(steps=tuple(steps), failure=failure, bad_lines=records.bad)
     return replace(
         session,
@@ -94,6 +95,14 @@ def read_session(records: Records, finished: Finished) -> HarnessRun:
         skills=tuple(dict.fromkeys(n for s in steps if s.ok for n in re.findall(r"([^/\s'\"]+)/SKILL\.md", s.call))),
         session_id=next((text(r, "id") for r in records if text(r, "type") == "session"), ""),
     )
+
+
+def _failed(words: str, finished: Finished) -> Failure:
+    """Its own words, else what its streams hold."""
+    if words:
+        return classified(words)
+    seen = parse_lines(finished.stdout).rows
+    return exit_failure(finished.exit_code, finished.stderr, "" if seen else finished.stdout)
 
 
 def _add_block(block: Record, steps: list[Step], calls: dict[str, int]) -> None:

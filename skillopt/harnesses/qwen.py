@@ -5,7 +5,9 @@ Input counts contain what was cached. It may send another request after the end 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
 from skillopt.harnesses import claude_code
@@ -23,6 +25,10 @@ class Qwen:
     program: str = "qwen"
     skill_folders: tuple[str, ...] = (".agents/skills",)
     login_files: tuple[str, ...] = (".qwen/oauth_creds.json",)
+
+    def can_sign_in(self, job: Job, files: Sequence[Path]) -> bool:
+        del job
+        return bool(files)
 
     def identity(self) -> JsonObject:
         return {}

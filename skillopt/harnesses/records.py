@@ -57,6 +57,15 @@ def read_file(path: Path) -> Records:
         return Records()
 
 
+def read_object(path: Path) -> Record:
+    """A file that is one JSON object; an empty one for anything else."""
+    try:
+        value: object = json.loads(path.read_bytes().decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("dict[str, JsonValue]", value) if isinstance(value, dict) else {}
+
+
 def text(record: Record, name: str) -> str:
     """A field that should be text; "" when it is anything else."""
     value = record.get(name)

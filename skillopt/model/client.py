@@ -24,7 +24,7 @@ from skillopt.model.traffic.passage import Passage
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
-from skillopt.model.types import Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage
+from skillopt.model.types import Advise, Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage, no_advice
 from skillopt.model.usage import believable, combined, usage_from_json
 from skillopt.records.events import CallEnd
 from skillopt.records.step import TokenCount
@@ -107,8 +107,9 @@ class Client:
         notify: Callable[[str], None] | None = None,
         secrets: Collection[str] = (),
         on_call: Callable[[CallEnd], None] | None = None,
+        advise: Advise = no_advice,
     ) -> None:
-        """`on_call` hears of every answer, from the model or from the journal."""
+        """`on_call` hears of every answer, from the model or from the journal; `advise` what to do after a fault."""
         self.role: Role = role
         self.backend = backend
         self.journal = journal
@@ -118,6 +119,7 @@ class Client:
         self.backoff = backoff or Backoff()
         self._pool, self._notify, self._on_call = pool, notify, on_call
         self._secrets = tuple(secrets)
+        self.advise = advise
         self.reasoning_effort = reasoning_effort
         self._loaded = False
         self._identity = dict(backend.identity())
@@ -166,9 +168,11 @@ class Client:
         return replace(reply, text=redact_reply(reply.text, self._secrets), tool_calls=calls)
 
     def cleaned(self, error: ModelError) -> None:
-        """Take keys out of an error's words, whichever server spoke them."""
+        """Take keys out of an error's words, whichever server spoke them; what ends the run says what to do."""
         error.message = redact(error.message, self._secrets)
         error.args = (error.message,)
+        if isinstance(error, FatalModelError) and not error.hint:
+            error.hint = self.advise(error.cause)
 
     async def aclose(self) -> None:
         """Close the backend."""
@@ -265,7 +269,8 @@ class _Call:
         if reply.finish == "unknown":
             client.watch(request, reply)
             raise TransientModelError(
-                f"{client.backend.endpoint}: the reply ended with the unknown reason {reply.ended_with!r}"
+                f"{client.backend.endpoint}: the reply ended with the unknown reason {reply.ended_with!r}",
+                cause="broken",
             )
         return reply
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, TypeVar
 
 from skillopt.config.resolve import resolve
@@ -18,6 +18,7 @@ from skillopt.config.sources.environment import read_environment
 from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.core.errors import ModelError
 from skillopt.core.redact import environment_secrets, redact
+from skillopt.model.advice import advised
 from skillopt.model.providers.endpoint import secret_text
 from skillopt.model.registry import create_backend
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
@@ -50,6 +51,7 @@ async def ask(settings: RoleSettings, request: ChatRequest) -> ChatReply:
     except ModelError as error:
         error.message = redact(error.message, known)
         error.args = (error.message,)
+        error.hint = advised(error, settings)
         raise
     finally:
         await backend.aclose()
@@ -61,21 +63,8 @@ def blocking(work: Coroutine[object, object, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    found: list[T] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread as it is
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="skillopt-ask") as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def usage_dict(usage: Usage) -> dict[str, int | None]:

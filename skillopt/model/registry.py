@@ -1,12 +1,12 @@
 """Backends by name: entry points of the group `skillopt.backends`, loaded when they are asked for.
 
 An entry point is a function `create(settings) -> Backend`, where `settings` is the role's frozen mapping of configured
-values. A plugin that cannot be imported warns and is skipped; its name is then as unknown as a misspelt one.
+values. A plugin is loaded when its name is asked for; one that cannot be loaded is
+an error that says why.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -27,12 +27,15 @@ def backend_names(plugins: Iterable[EntryPoint] | None = None) -> list[str]:
 def create_backend(name: str, settings: BackendSettings, *, plugins: Iterable[EntryPoint] | None = None) -> Backend:
     """Make the backend `name`. Raises `ConfigError` naming what is available when there is none of that name."""
     known = list(_plugins(plugins))
+    faults: list[str] = []
     for plugin in known:
-        if plugin.name != name:
-            continue
-        create = _load(plugin)
-        if create is not None:
-            return create(settings)
+        if plugin.name == name:
+            found = _load(plugin)
+            if not isinstance(found, str):
+                return found(settings)
+            faults.append(found)
+    if faults:
+        raise ConfigError(f"model backend {name!r}: {'; '.join(faults)}", hint="repair or reinstall its package")
     names = sorted({plugin.name for plugin in known} - {name})
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -43,9 +46,9 @@ def _plugins(given: Iterable[EntryPoint] | None) -> Iterable[EntryPoint]:
     return entry_points(group=GROUP) if given is None else given
 
 
-def _load(plugin: EntryPoint) -> Create | None:
+def _load(plugin: EntryPoint) -> Create | str:
+    """What the entry point names, or why it cannot be loaded."""
     try:
         return plugin.load()
-    except Exception as error:  # noqa: BLE001 - a plugin is foreign code: whatever it raises must not end the run
-        warnings.warn(f"model backend {plugin.name!r} ({plugin.value}) cannot be loaded: {error!r}", stacklevel=3)
-        return None
+    except Exception as error:  # noqa: BLE001 - importing foreign code may raise anything; the caller raises what it was
+        return f"{plugin.value} cannot be loaded: {type(error).__name__}: {error}"

@@ -6,18 +6,29 @@ attempt and knows nothing of the rest; adding a provider means writing one `Back
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from skillopt.core.ending import Finish
+from skillopt.core.errors import Cause
 from skillopt.core.json_types import JsonObject, JsonValue
 
 Role = Literal["target", "optimizer", "judge"]
-Finish = Literal["stop", "length", "refusal", "tool_calls", "unknown"]
 
 BackendSettings: TypeAlias = Mapping[str, Any]
 """One role's settings as its backend is given them: values of the configuration, and objects that the run shares (the
 embedded engines, for one). Each backend reads its own and converts them."""
+
+
+Advise: TypeAlias = Callable[[Cause], str]
+"""What a user can do about a failed call; "" where nothing sensible can be said."""
+
+
+def no_advice(cause: Cause) -> str:
+    """An `Advise` for whoever has no configuration."""
+    del cause
+    return ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +210,10 @@ class Meter(Protocol):
 
     def settle(self, ticket: Any, *, usage: Usage, usd: float | None) -> None:
         """Replace the reservation by what was used."""
+        ...
+
+    def begin(self, ticket: Any) -> None:
+        """The work has begun and will tell what it spent at its end only: lost without a word, it has spent it all."""
         ...
 
     def release(self, ticket: Any) -> None:

@@ -110,6 +110,14 @@ def groups_of(rollouts: Sequence[T], size: int, seed: int) -> list[list[T]]:
     return [order[at : at + size] for at in range(0, len(order), size)]
 
 
+def number_of_groups(rollouts: Sequence[Rollout], env: Env, ctx: StageContext) -> int:
+    """How many analysts `reflect` asks about a batch."""
+    size = ctx.settings.minibatch_size
+    failures, successes = partition(rollouts, env.pass_threshold)
+    both = not ctx.settings.failure_only and ctx.settings.profile == "full"
+    return sum(-(-len(part) // size) for part in (failures, successes if both else []))
+
+
 async def reflect(
     rollouts: Sequence[Rollout],
     skill: Skill,

@@ -90,4 +90,10 @@ def alarms(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
     failed, total = sum(report.skipped for report in reports), sum(report.total for report in reports)
     if failed:
         found.append(f"{failed} of {total} edits did not fit the skill's text and were not applied")
+    broken = sum(report.errors for report in reports)
+    if broken:
+        found.append(
+            f"{broken} of {total} edits met a fault of this program and were not applied: `edit_apply_report.json` of "
+            "their step says what it was; please report it"
+        )
     return found

@@ -189,11 +189,13 @@ def _child(order: dict[str, Any]) -> None:
     try:
         code = invoke(order["arguments"])
     except SystemExit as leaving:
-        code = int(leaving.code or 0)
-    except BaseException:  # noqa: BLE001 - a fault of the product is a traceback and exit code 3, as in a new process
-        import traceback
-
-        traceback.print_exc()
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        if isinstance(leaving.code, str):
+            print(leaving.code, file=sys.stderr)
+    except BaseException as fault:  # noqa: BLE001
+        # A fork must not return into the zygote's own loop. A fault of the product is shown as in a new process: its
+        # traceback on stderr, and exit code 3, which no command has.
+        sys.excepthook(type(fault), fault, fault.__traceback__)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

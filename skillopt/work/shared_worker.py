@@ -48,7 +48,9 @@ class _Shared:
             frame = frames.encode({"n": number, "value": value})
         except asyncio.CancelledError:
             frame = frames.encode({"n": number, "cancelled": True})
-        except BaseException as error:  # noqa: BLE001 - what the work raises is data, sys.exit() too
+        except BaseException as error:  # noqa: BLE001
+            # It goes to the driver with its traceback, which raises it there: a worker that died of one unit's
+            # sys.exit() would take the other units with it.
             frame = frames.encode({"n": number, "error": failure_of(error)})
         self._send(frame)
 

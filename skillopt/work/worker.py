@@ -69,7 +69,9 @@ class _Exclusive:
         while (message := frames.read(requests)) is not None:
             try:
                 answer = frames.encode({"n": message["n"], "value": self._done(message)})
-            except BaseException as error:  # noqa: BLE001 - a worker outlives whatever its work raises, sys.exit() too
+            except BaseException as error:  # noqa: BLE001
+                # Work is the user's code and may raise anything: sys.exit(), or a test library's BaseException. It
+                # goes to the driver with its traceback, which raises it there; a dead worker would be a lost one.
                 answer = frames.encode({"n": message["n"], "error": failure_of(error)})
             self._answers.write(answer)
             self._answers.flush()

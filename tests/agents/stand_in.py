@@ -86,6 +86,9 @@ class Meter:
         self.open -= 1
         self.settled.append(usage)
 
+    def begin(self, ticket: Any) -> None:
+        """Nothing is remembered."""
+
     def release(self, ticket: Any) -> None:
         self.open -= 1
 

@@ -147,7 +147,8 @@ def test_a_sign_of_life_where_output_is_piped():
         progress.see(event)
     now[0] = 40.0
     assert progress.line() == (
-        "[Step 1/4] Rollout 3 of 8; 40 s so far, time left unknown until a step is done; 15 calls, 1,200 tokens, $0.25"
+        "[Step 1/4] Rollout 3 of 8 (about 67 s more); 40 s so far, time left unknown until a step is done; "
+        "15 calls, 1,200 tokens, $0.25"
     )
     progress.see(StageEnd(stage=Stage.ROLLOUT, step=1))
     progress.see(StepEnd(step=1, total_steps=4, record=STRICT[0]))
@@ -162,7 +163,7 @@ def test_a_sign_of_life_where_output_is_piped():
 
 def test_the_beat_is_said_in_silence_only():
     lines: list[str] = []
-    with Heartbeat(lines.append, every=0.05) as heart:
+    with Heartbeat(lines.append, Progress(), every=0.05) as heart:
         deadline = time.monotonic() + 5
         while not lines and time.monotonic() < deadline:
             time.sleep(0.01)

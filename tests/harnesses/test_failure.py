@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillopt.harnesses import claude_code, codex, copilot, gemini, opencode, pi
-from skillopt.harnesses.failure import classified, exit_failure
+from skillopt.harnesses.failure import BAD_ANSWERS, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.launch import Finished
 from skillopt.harnesses.records import parse_lines
@@ -172,3 +172,77 @@ def test_words_are_bounded_and_on_one_line() -> None:
 )
 def test_a_status_decides(status: int, kind: str) -> None:
     assert classified("the connection to the model was not authorized", status=status).kind == kind
+
+
+def _opencode(word: str) -> HarnessRun:
+    text = {"type": "text", "part": {"text": "half an ans"}}
+    end = {"type": "step_finish", "part": {"reason": word, "tokens": {}}}
+    return opencode.read_stream(parse_lines(synthetic.lines(text, end)), Finished(0, "", ""))
+
+
+def _pi(word: str) -> HarnessRun:
+    message = {"role": "assistant", "content": [{"type": "text", "text": "half an ans"}], "stopReason": word}
+    return pi.read_session(parse_lines(synthetic.lines({"type": "message", "message": message})), Finished(0, "", ""))
+
+
+def _claude_stop(word: str) -> HarnessRun:
+    return _claude(0, synthetic.lines(synthetic.claude_result(result="half an ans", stop_reason=word)))
+
+
+ENDINGS = {"opencode": _opencode, "pi": _pi, "claude": _claude_stop}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("stop", "end_turn", "STOP"), None),
+        (("content-filter", "refusal"), None),
+        (("length", "max_tokens", "MAX_TOKENS", "model_context_window_exceeded"), "cut"),
+        (("error", "aborted", "cancelled", "canceled", "pause_turn"), "aborted"),
+        (("paused", "other", "unknown", "moved_on"), "aborted"),
+    ],
+)
+def test_the_word_of_the_end_decides_what_the_answer_is(name: str, words: tuple[str, ...], kind: str | None) -> None:
+    """A cut reply, a cancelled one and one that ended in a way nobody knows are no whole answers."""
+    for word in words:
+        session = ENDINGS[name](word)
+        assert (session.failure.kind if session.failure else None) == kind, word
+        assert session.answer == ("" if kind else "half an ans")
+        assert session.failure is None or (not session.failure.fatal and session.exit_reason == kind)
+    assert (kind in BAD_ANSWERS) == (kind == "cut")
+
+
+@pytest.mark.parametrize("name", ["opencode", "pi"])
+def test_a_call_of_a_tool_is_no_end(name: str) -> None:
+    session = ENDINGS[name]({"opencode": "tool-calls", "pi": "toolUse"}[name])
+    assert session.failure is not None and session.failure.kind == "aborted"
+
+
+def test_a_schemas_answer_of_claude_ends_with_a_tool() -> None:
+    row = synthetic.claude_result(result="", stop_reason="tool_use", structured_output={"a": 1})
+    assert _claude(0, synthetic.lines(row)).answer == '{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("No API key found for anthropic.\n\nUse /login to log into a provider", "auth"),
+        ("Your access token could not be refreshed because your refresh token was already used", "auth"),
+        ("Please set an Auth method in your settings.json", "auth"),
+        ("error sending request for url (https://auth.openai.com/oauth/token)", "network"),
+        ("Cannot connect to API: Unable to connect. Is the computer able to access the url?", "network"),
+        ("Incomplete response returned, reason: max_output_tokens", "cut"),
+        ("API Error: Claude's response exceeded the 32000 output token maximum", "cut"),
+        ("unexpected status 400 Bad Request: max_output_tokens is too large", "request"),
+    ],
+)
+def test_words_of_real_programs(words: str, kind: str) -> None:
+    assert classified(words).kind == kind
+
+
+def test_opencodes_own_words_are_found() -> None:
+    error = {"type": "error", "error": {"name": "APIError", "data": {"message": "Unauthorized: no such key"}}}
+    session = opencode.read_stream(parse_lines(synthetic.lines(error)), Finished(0, "", ""))
+    assert session.failure is not None
+    assert (session.failure.kind, session.failure.message) == ("auth", "Unauthorized: no such key")

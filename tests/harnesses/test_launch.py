@@ -175,8 +175,7 @@ def test_only_the_login_file_is_linked(tmp_path: Path) -> None:
     for name in ("auth.json", "config.toml", "AGENTS.md"):
         (user / ".codex" / name).write_text("x")
     asked = job(tmp_path, endpoint=None, login=user)
-    link_login(asked, Codex().login_files)
-    link_login(asked, Codex().login_files)
+    assert [link_login(asked, Codex()), link_login(asked, Codex())] == ["", ""]
     assert [p.name for p in (home / ".codex").iterdir()] == ["auth.json"]
     assert (home / ".codex" / "auth.json").is_symlink()
 

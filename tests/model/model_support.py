@@ -50,6 +50,9 @@ class WatchfulMeter:
         self.open.remove(ticket)
         self.settled.append((usage, usd))
 
+    def begin(self, ticket: Any) -> None:
+        """Nothing is remembered."""
+
     def release(self, ticket: int) -> None:
         self.open.remove(ticket)
         self.released += 1

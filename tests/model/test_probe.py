@@ -66,15 +66,16 @@ async def test_each_provider(name: str, tmp_path: Path) -> None:
         assert [check.state for check in good] == ["ok", "ok"], good
         assert len(server.seen) == 1, "two roles on one account are asked once"
         for check in await checked(config_of(tmp_path, content, server.root, key=WRONG)):
-            one_line(check, says="401", fix="check the API key of this role")
+            one_line(check, says="401", fix=f"check the API key of the {check.name.split()[0]}")
         for check in await checked(config_of(tmp_path, content, f"{server.root}/elsewhere")):
-            one_line(check, says=f"{server.root}/elsewhere", fix="check the ")
+            one_line(check, says=f"{server.root}/elsewhere", fix="check ")
         for check in await checked(config_of(tmp_path, content, server.root, model="no-such-model")):
-            fix = "the name of the deployment" if name == "azure" else "check the model name of this role"
+            role = check.name.split()[0]
+            fix = "the name of the deployment" if name == "azure" else f"check the model name of the {role}"
             one_line(check, says="no-such-model", fix=fix)
         root = server.root
     for check in await checked(config_of(tmp_path, content, root)):
-        one_line(check, says="the connection failed", fix="")
+        one_line(check, says="the connection failed", fix="start the server at 127.0.0.1, or check ")
 
 
 async def test_roles_with_keys_of_their_own_are_both_asked(tmp_path: Path) -> None:

@@ -65,15 +65,21 @@ class Limits:
 
 @dataclass
 class Ticket:
-    """A reservation that has not been settled yet."""
+    """A reservation that has not been settled yet. `begun`: its work spends without saying how much before its end."""
 
     amount: Spend
     open: bool = True
+    begun: bool = False
+
+
+def _forget(spent: Spend, unknown: bool) -> None:
+    del spent, unknown
 
 
 @dataclass
 class Budget:
-    """Owned by one run. `used` starts with what earlier processes of the run have spent (the journal's ledger)."""
+    """Owned by one run. `used` starts with what earlier processes of the run have spent: what they
+    remembered, or the journal's ledger, which holds no unknown usage and no failed run, where that is more."""
 
     limits: Limits = field(default_factory=Limits)
     used: Spend = field(default_factory=Spend)
@@ -89,6 +95,10 @@ class Budget:
     _waiting: deque[asyncio.Future[None]] = field(default_factory=deque[asyncio.Future[None]])
     usd_unknown: bool = False
     """True once a call's price or usage was not known: what was spent is then at least what `used` says."""
+    remember: Callable[[Spend, bool], None] = _forget
+    """Told what is spent (and whether money is unknown) whenever that changes: a later process goes on from there."""
+    begun: Spend = field(default_factory=Spend)
+    """Of what is reserved, what was spent by starting: programs that a kill would end without a word."""
     _told_at: float = -math.inf
     _warned: set[tuple[str, float]] = field(default_factory=set[tuple[str, float]])
 
@@ -154,6 +164,8 @@ class Budget:
         self.used = self.used.plus(Spend(1, tokens, ticket.amount.usd if usd is None else usd))
         self.usd_unknown = self.usd_unknown or usd is None
         self.release(ticket)
+        if not ticket.begun:
+            self._remember()
         self._warn()
         if time.monotonic() - self._told_at >= TELL_EVERY_S:
             self.tell()
@@ -171,11 +183,25 @@ class Budget:
             )
         )  # fmt: skip
 
+    def begin(self, ticket: Ticket) -> None:
+        """The work has begun and says what it spent at its end only: until then its whole reservation counts as spent
+        for whoever goes on after a kill."""
+        if ticket.open and not ticket.begun:
+            ticket.begun = True
+            self.begun = self.begun.plus(ticket.amount)
+            self._remember()
+
+    def _remember(self) -> None:
+        self.remember(self.used.plus(self.begun), self.usd_unknown)
+
     def release(self, ticket: Ticket) -> None:
         """Give a reservation back. Idempotent."""
         if ticket.open:
             ticket.open = False
             self.reserved = self.reserved.plus(ticket.amount, -1)
+            if ticket.begun:
+                self.begun = self.begun.plus(ticket.amount, -1)
+                self._remember()
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():

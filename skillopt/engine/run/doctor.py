@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
-from skillopt.core.errors import SkillOptError, TransientModelError
+from skillopt.core.errors import Cause, ModelError, SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
@@ -26,6 +26,7 @@ from skillopt.envs.base import Env
 from skillopt.envs.control import positive_control
 from skillopt.envs.judged import needs_judge
 from skillopt.envs.registry import create_env
+from skillopt.model.advice import advice
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
 from skillopt.model.local.server import EnginePool
@@ -129,10 +130,24 @@ def _roles(config: Config) -> tuple[RoleName, ...]:
     return (*_ROLES, "judge") if judged else _ROLES
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What came of one question. Roles that share a model share it; `fix` blank: the role's own, by the cause."""
+
+    state: State
+    found: str
+    fix: str = ""
+    cause: Cause = ""
+
+    def check(self, settings: RoleSettings) -> Check:
+        """The finding about one role."""
+        return Check(f"{settings.role} answers", self.state, self.found, self.fix or advice(self.cause, settings))
+
+
 async def check_roles(config: Config) -> AsyncIterator[Check]:
     """One small call to each role's model, the way a run would make it."""
     engines = EnginePool()
-    asked: dict[tuple[str, ...], Check] = {}
+    asked: dict[tuple[str, ...], _Asked] = {}
     for role in _roles(config):
         settings = role_settings(config.model, role)
         secret = settings.api_key.get_secret_value()
@@ -141,11 +156,10 @@ async def check_roles(config: Config) -> AsyncIterator[Check]:
             asked[account] = await _ask_agent(config, settings)
         elif account not in asked:
             asked[account] = await _ask(settings, engines)
-        answer = asked[account]
-        yield Check(f"{role} answers", answer.state, answer.found, answer.fix)
+        yield asked[account].check(settings)
 
 
-async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
+async def _ask(settings: RoleSettings, engines: EnginePool) -> _Asked:
     secret = settings.api_key.get_secret_value()
     request = ChatRequest(
         messages=(Message("user", "Reply with the single word: ready"),),
@@ -163,36 +177,35 @@ async def _ask(settings: RoleSettings, engines: EnginePool) -> Check:
         finally:
             await backend.aclose()
     except SkillOptError as error:
-        failed = _failed("", error)
-        known = (secret, *environment_secrets(os.environ))
-        return Check("", "failed", redact(f"{who}: {failed.found}", known), failed.fix or _fix(error))
+        return _no_answer(who, error, settings)
+    if reply.finish == "unknown":
+        said = f"it ends its replies with {reply.ended_with!r}, which nobody here knows: none would be scored"
+        return _Asked("failed", f"{who}: {said}", cause="foreign")
     if reply.finish == "stop" and not reply.text.strip() and not reply.tool_calls:
-        return Check("", "failed", f"{who}: it answered, and said nothing", "check that the server has this model")
-    return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+        return _Asked("failed", f"{who}: it answered, and said nothing", cause="empty")
+    return _Asked("ok", f"{who}, {time.monotonic() - started:.1f} s")
 
 
-async def _ask_agent(config: Config, settings: RoleSettings) -> Check:
+async def _ask_agent(config: Config, settings: RoleSettings) -> _Asked:
     """Start the agent CLI once, with a home of its own, and let it answer."""
     started = time.monotonic()
     try:
         targets.check_target(config)
         chosen = targets.agent_settings(config, settings, targets.caller_environment(), None)
-        version = await targets.ask_once(chosen)
+        version, said = await targets.ask_once(chosen)
     except SkillOptError as error:
-        failed = _failed("", error)
-        known = (settings.api_key.get_secret_value(), *environment_secrets(os.environ))
-        return Check("", "failed", redact(f"{settings.backend}: {failed.found}", known), failed.fix or _fix(error))
+        return _no_answer(settings.backend, error, settings)
     who = f"{settings.model or 'its own model'} via {settings.backend} {version}"
-    return Check("", "ok", f"{who}, {time.monotonic() - started:.1f} s")
+    if not said.strip():
+        return _Asked("failed", f"{who}: it answered, and said nothing", cause="empty")
+    return _Asked("ok", f"{who}, {time.monotonic() - started:.1f} s")
 
 
-def _fix(error: SkillOptError) -> str:
-    """What to do about an error that does not say it itself, by its cause."""
-    if isinstance(error, TransientModelError):
-        if error.overloaded:
-            return "wait until the provider takes calls again, or raise the account's limit"
-        return "start the server, or check its address and the network between"
-    return "check the role's backend, model and address"
+def _no_answer(who: str, error: SkillOptError, settings: RoleSettings) -> _Asked:
+    failed = _failed("", error)
+    known = (settings.api_key.get_secret_value(), *environment_secrets(os.environ))
+    cause: Cause = error.cause if isinstance(error, ModelError) else ""
+    return _Asked("failed", redact(f"{who}: {failed.found}", known), failed.fix, cause)
 
 
 def _failed(name: str, error: SkillOptError) -> Check:

@@ -15,7 +15,7 @@ from skillopt.config.backends import HELD
 from skillopt.core.errors import ConfigError, Interrupted
 from skillopt.core.skill import Skill
 from skillopt.engine.run.commons import Commons
-from skillopt.envs.base import Env
+from skillopt.envs.base import Env, Splits
 from skillopt.model.types import Backend
 
 
@@ -43,13 +43,15 @@ class Interrupt:
 @dataclass(frozen=True)
 class Given:
     """See the module. `backends` is by role; their owner closes them. `write_items` is called once the run directory
-    is ours, and must write the same bytes whenever it is called. `commons` is what several runs of one process have in
-    common."""
+    is ours, and must write the same bytes whenever it is called. `loaded` is what the plan was made for: nobody reads
+    the items again, so that a file which changes meanwhile changes no run. `commons` is what several runs of one process
+    have in common."""
 
     env: Env | None = None
     backends: Mapping[str, Backend] = field(default_factory=dict[str, Backend])
     initial: Skill | None = None
     write_items: Callable[[], None] | None = None
+    loaded: tuple[Env, Splits] | None = None
     interrupt: Interrupt | None = None
     commons: Commons | None = None
 

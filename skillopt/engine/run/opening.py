@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -22,7 +23,7 @@ from skillopt.config.roles import RoleName, RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
-from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.budget import Budget, Limits
 from skillopt.engine.run.commons import endpoint_pool
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext
@@ -31,18 +32,21 @@ from skillopt.engine.run.executor import agents_at_once, create_executor
 from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
-from skillopt.engine.run.prepare import check_train_size, leak_index, load_env, starting_skill
+from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index, load_env, starting_skill
 from skillopt.engine.run.secrets import certain, known_secrets
+from skillopt.engine.run.spent import remember_in, spent_before
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.data.splits import write_split
 from skillopt.envs.judged import needs_judge
+from skillopt.model.advice import advice
 from skillopt.model.client import Client
 from skillopt.model.local.partial_download import Report
 from skillopt.model.local.server import EnginePool
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.registry import create_backend
 from skillopt.model.traffic.pool import Limits as EndpointLimits
-from skillopt.model.types import Backend, ChatModel, ChatRequest, Message, Usage
+from skillopt.model.types import Advise, Backend, ChatModel, ChatReply, ChatRequest, Message, Usage
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.veto import complaints
 from skillopt.records.directory import RunDir
@@ -145,10 +149,11 @@ async def open_run_context(
         lock = RunLock(out_root)
         stack.callback(lock.release)
         clean_stale(out_root, sole_writer=True)
-        if config.env.split_mode == "ratio" and not config.env.split_output_dir:
-            env, splits = load_env(
-                config, out_root, given
-            )  # the directory is ours now: the generated split goes into it
+        if config.env.split_mode == "ratio" and not config.env.split_output_dir:  # the directory is ours now
+            if splits.manifest.get("mode") == "ratio":
+                write_split(config.env, out_root / GENERATED, splits)
+            else:  # an environment that generates its split itself
+                env, splits = load_env(config, out_root, given)
         if given.write_items is not None:
             given.write_items()
         for warning in splits.manifest.get("warnings", ()):
@@ -202,11 +207,7 @@ async def open_run_context(
 
 def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
     caps = config.budget
-    used, unknown = Spend(), False
-    for row in journal.ledger():
-        unknown = unknown or bool(row.unknown_usd)
-        tokens = (row.prompt_tokens or 0) + (row.completion_tokens or 0)
-        used = used.plus(Spend(row.calls, tokens, row.usd or 0.0))
+    used, unknown = spent_before(journal)
     return Budget(
         limits=Limits(usd=caps.max_usd, tokens=caps.max_tokens, calls=caps.max_calls, hours=caps.max_hours),
         used=used,
@@ -214,6 +215,7 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
         emit=emit,
         check=given.check,
         usd_unknown=unknown,
+        remember=remember_in(journal),
     )
 
 
@@ -283,6 +285,7 @@ def _models(
             notify=lambda text: emit(Notice(text=text)),
             on_call=emit,
             secrets=certain((*secrets, *own)),
+            advise=partial(advice, role=settings),
         )
         clients[role] = client
         roles.append(
@@ -350,13 +353,21 @@ async def probe(client: Client | ExecAgent) -> None:
     )
     try:
         if isinstance(client, ExecAgent):
-            await client.probe()
+            _refuse_silence(client, await client.probe(), client.settings.advise)
             return
         if client.journal.get(client.key(request)) is None and isinstance(client.backend, Embedded):
             # Fetching and loading the model take as long as they take; a call's deadline is for answers.
             await client.backend.start()
-        await client.chat(request)
+        _refuse_silence(client, await client.chat(request), client.advise)
     except StopRun:
         raise
     except ModelError as error:
-        raise StopRun(f"the {client.role} model {client.model!r} does not answer: {error}") from error
+        advise = client.settings.advise if isinstance(client, ExecAgent) else client.advise
+        said = f"the {client.role} model {client.model!r} does not answer: {error.message}"
+        raise StopRun(said, hint=error.hint or advise(error.cause)) from error
+
+
+def _refuse_silence(client: Client | ExecAgent, reply: ChatReply, advise: Advise) -> None:
+    """Whoever has nothing to say to a plain question would score 0 on every item."""
+    if reply.finish == "stop" and not reply.text.strip() and not reply.tool_calls:
+        raise StopRun(f"the {client.role} model {client.model!r} answered, and said nothing", hint=advise("empty"))

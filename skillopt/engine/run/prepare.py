@@ -21,6 +21,8 @@ from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+GENERATED = "_generated_splits"
+"""Folder of a run directory that receives the split which a ratio generated."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHIN
     A generated split is written into the run directory unless `env.split_output_dir` says otherwise; without an
     `out_root` (a plan, a dry run) nothing is written.
     """
+    if given.loaded is not None and out_root is None:
+        return given.loaded
     if given.env is not None:
         return given.env, given.env.load()
     settings = config.env
     if out_root is not None and not settings.split_output_dir:
-        settings = settings.model_copy(update={"split_output_dir": str(out_root / "_generated_splits")})
+        settings = settings.model_copy(update={"split_output_dir": str(out_root / GENERATED)})
     env = create_env(settings.name, settings, config.env_settings)
     return env, env.load()
 

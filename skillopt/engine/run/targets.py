@@ -36,6 +36,7 @@ from skillopt.harnesses.job import Cli, Endpoint
 from skillopt.harnesses.opencode import Opencode
 from skillopt.harnesses.pi import Pi
 from skillopt.harnesses.qwen import Qwen
+from skillopt.model.advice import advice
 from skillopt.model.prices import load_prices
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
@@ -69,6 +70,7 @@ def agent_settings(config: Config, role: RoleSettings, environ: Mapping[str, str
         empty_retries=model.exec_empty_response_retries,
         trace=model.codex_trace_to_optimizer,
         keep=keep if model.exec_keep_workspaces else None,
+        advise=lambda cause: advice(cause, role),
     )
     if role.backend == "copilot_exec" and model.copilot_exec_home:
         settings = replace(settings, login=Path(model.copilot_exec_home).expanduser())
@@ -159,8 +161,8 @@ def readings(journal: Journal) -> list[object]:
     return [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
 
 
-async def ask_once(settings: AgentSettings) -> str:
-    """One small question to the program, outside every run; its version. Raises what a run would raise."""
+async def ask_once(settings: AgentSettings) -> tuple[str, str]:
+    """One small question to the program, outside every run: its version, and what it said. Raises what a run would."""
     with tempfile.TemporaryDirectory(prefix="skillopt-doctor-") as folder:
         journal = Journal.open(Path(folder) / "journal.sqlite3")
         agent = ExecAgent(
@@ -171,8 +173,8 @@ async def ask_once(settings: AgentSettings) -> str:
             prices=load_prices(),
         )
         try:
-            await agent.probe()
-            return agent.version
+            reply = await agent.probe()
+            return agent.version, reply.text
         finally:
             await agent.aclose()
             await journal.aclose()

@@ -50,9 +50,10 @@ def load_splits(config: EnvConfig, source: Source) -> Splits:
     else:
         raise ConfigError(f"env.split_mode={config.split_mode!r} is unknown", hint="use split_dir or ratio")
     items = _checked(placed, source, manifest)
+    splits = _cut(config, items, manifest)
     if config.split_mode == "ratio" and config.split_output_dir:
-        write_generated(Path(config.split_output_dir) / generated_name(config), items, manifest)
-    return _cut(config, items, manifest)
+        write_split(config, Path(config.split_output_dir), splits)
+    return splits
 
 
 def given_splits(
@@ -77,7 +78,8 @@ def _checked(placed: Placed, source: Source, manifest: dict[str, Any]) -> dict[s
 
 def _cut(config: EnvConfig, items: Mapping[str, tuple[Item, ...]], manifest: Mapping[str, Any]) -> Splits:
     cut = {split: entries[: config.limit] if config.limit > 0 else entries for split, entries in items.items()}
-    return Splits(cut["train"], cut["selection"], cut["test"], train_total=len(items["train"]), manifest=manifest)
+    total, uncut = len(items["train"]), dict(items) if config.limit > 0 else {}
+    return Splits(cut["train"], cut["selection"], cut["test"], train_total=total, manifest=manifest, uncut=uncut)
 
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
@@ -117,6 +119,12 @@ def generated_name(config: EnvConfig) -> str:
     """Directory name of a generated split, for example `searchqa_2-1-7_seed42`."""
     ratio = "-".join(str(part) for part in parse_ratio(config.split_ratio))
     return f"{config.name}_{ratio}_seed{config.split_seed}"
+
+
+def write_split(config: EnvConfig, folder: Path, splits: Splits) -> None:
+    """Write a split that a ratio generated into its directory below `folder`, whole where `limit` cut it."""
+    items = {split: splits.uncut.get(split, splits.named(split)) for split in SPLITS}
+    write_generated(folder / generated_name(config), items, splits.manifest)
 
 
 def write_generated(directory: Path, items: Mapping[str, Sequence[Item]], manifest: Mapping[str, Any]) -> None:

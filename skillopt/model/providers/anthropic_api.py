@@ -140,7 +140,7 @@ class AnthropicBackend:
                     self.form = learned
                     refused = ", ".join(sorted(learned.omitted - form.omitted))
                     _log.warning("%s at %s refuses %s; it is left out", self.model, self.endpoint, refused)
-        raise FatalModelError(f"{self.endpoint} accepts no form of the request", hint="check the model name")
+        raise FatalModelError(f"{self.endpoint} accepts no form of the request", cause="request")
 
     async def _post(self, body: dict[str, JsonValue]) -> ChatReply:
         s = self.settings

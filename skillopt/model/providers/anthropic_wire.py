@@ -179,7 +179,7 @@ def read_message(text: str, where: str) -> ChatReply:
     if found.get("error"):
         raise inner_error(found["error"], where)
     if not isinstance(content, list) or found.get("type") == "error":
-        raise TransientModelError(f"{where} answered without content: {shorten(text, 300)}")
+        raise TransientModelError(f"{where} answered without content: {shorten(text, 300)}", cause="foreign")
     said: list[str] = []
     calls: list[ToolCall] = []
     for block in (as_mapping(entry) for entry in cast("list[Any]", content)):

@@ -45,7 +45,6 @@ class CliSettings:
     login: Path | None = None
     timeout_s: float = 300.0
     reasoning_effort: str = ""
-    hints: Mapping[str, str] = field(default_factory=dict[str, str])
     install: str = ""
 
 
@@ -97,21 +96,27 @@ class CliChat:
             login=settings.login,
             images=images,
         )
-        link_login(job, cli.login_files)
+        unsigned = link_login(job, cli)
+        if unsigned:
+            raise FatalModelError(unsigned, cause="key")
         try:
             finished = await asyncio.wait_for(run(cli.launch(job), place / "streams"), settings.timeout_s)
         except asyncio.TimeoutError:
-            raise TransientModelError(f"{cli.program}: no answer within {settings.timeout_s:g} s") from None
+            raise TransientModelError(
+                f"{cli.program}: no answer within {settings.timeout_s:g} s", cause="silent"
+            ) from None
         except OSError as error:
             raise FatalModelError(f"cannot start {program}: {error.strerror}", hint=settings.install) from error
         session = cli.read(job, finished)
-        if session.failure is not None:
+        cut = session.failure is not None and session.failure.kind == "cut"
+        if session.failure is not None and not cut:
             secrets = (*self.secrets, settings.api_key, settings.endpoint.api_key if settings.endpoint else "")
             who = f"{cli.program} {session.version}".strip()
-            raise error_of(session.failure, who=who, secrets=secrets, hints=settings.hints)
+            raise error_of(session.failure, who=who, secrets=secrets)
         tokens = session.tokens
         reply = ChatReply(
-            session.answer,
+            session.answers[-1] if cut and session.answers else session.answer,
+            finish="length" if cut else "stop",
             usage=Usage(tokens.input, tokens.output, tokens.cached, tokens.reasoning),
             model=settings.model,
         )
@@ -179,14 +184,12 @@ def _created(kind: str, make: Callable[[Question], Cli], settings: BackendSettin
 
 def create_codex(settings: BackendSettings) -> CliChat:
     """codex_exec as optimizer."""
-    hints = {"auth": "run `codex login`, or set OPENAI_API_KEY", "model": "check the role's model"}
-    return _created(CODEX, codex_cli, settings, hints=hints, install="npm install -g @openai/codex")
+    return _created(CODEX, codex_cli, settings, install="npm install -g @openai/codex")
 
 
 def create_copilot(settings: BackendSettings) -> CliChat:
     """copilot_chat."""
-    hints = {"auth": "run `copilot` once and log in", "model": "check model.copilot_chat_*_model"}
-    return _created(COPILOT, copilot_cli, settings, hints=hints, install="npm install -g @github/copilot")
+    return _created(COPILOT, copilot_cli, settings, install="npm install -g @github/copilot")
 
 
 def create_claude(settings: BackendSettings) -> CliChat:
@@ -195,5 +198,4 @@ def create_claude(settings: BackendSettings) -> CliChat:
     options: JsonObject = settings.get("options") or {}
     path = str(options.get("path") or os.environ.get("CLAUDE_CLI_BIN") or "")
     own = {**settings, "base_url": "" if "api.anthropic.com" in url else url, "options": {"path": path}}
-    hints = {"auth": "run `claude` and log in, or set ANTHROPIC_API_KEY", "model": "check the role's model"}
-    return _created(CLAUDE, claude_cli, own, hints=hints, install="npm install -g @anthropic-ai/claude-code")
+    return _created(CLAUDE, claude_cli, own, install="npm install -g @anthropic-ai/claude-code")

@@ -7,8 +7,9 @@ here, so that none is taken for an answer.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.shorten import shorten
 from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
@@ -18,15 +19,11 @@ from skillopt.model.types import BackendSettings, ChatReply
 BASE_URL = "https://api.minimax.io/v1"
 MODEL = "MiniMax-M3"
 _THINKING = {"enabled": {"type": "adaptive"}, "disabled": {"type": "disabled"}}
-_REFUSED = {
-    1004: "check the API key of this role",
-    2049: "check the API key of this role",
-    1008: "the account is empty",
-}
+_BAD_REQUEST = 2013
+_REFUSED: Mapping[int, Cause] = {1004: "key", 2049: "key", 1008: "credit", _BAD_REQUEST: "request"}
 _OVERLOADED = frozenset({1002, 1041, 2045})
 _FILTERED = frozenset({1026, 1027})
 _TOO_LONG = 1039
-_BAD_REQUEST = 2013
 
 
 def create(settings: BackendSettings) -> MinimaxBackend:
@@ -72,6 +69,8 @@ class MinimaxBackend(CompatibleBackend):
             raise sdk.Filtered
         if code == _TOO_LONG:
             return ContextOverflow(message)
-        if code in _REFUSED or code == _BAD_REQUEST:
-            return FatalModelError(message, hint=_REFUSED.get(code, ""))
-        return TransientModelError(message, overloaded=code in _OVERLOADED)
+        if code in _REFUSED:
+            return FatalModelError(message, cause=_REFUSED[code])
+        return TransientModelError(
+            message, overloaded=code in _OVERLOADED, cause="busy" if code in _OVERLOADED else "broken"
+        )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from skillopt.core.ending import Finish
 from skillopt.core.errors import TransientModelError
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire import as_mapping, inner_error, parse_body, read_finish, read_usage
-from skillopt.model.types import ChatReply, ChatRequest, Finish, Message, ToolCall
+from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall
 
 PATH = "/responses"
 _FAMILIES = ("gpt-5-codex", "gpt-5.1-codex", "gpt-5.2-codex", "gpt-5.3-codex", "codex-mini", "gpt-5.4-pro")

@@ -8,11 +8,12 @@ header would go along; a proxy of the environment does not come between this pro
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from skillopt.core.errors import TransientModelError
+from skillopt.core.errors import Cause, TransientModelError
 from skillopt.core.json_types import JsonObject
 from skillopt.core.redact import MARK, redact
 from skillopt.core.shorten import shorten
@@ -54,12 +55,13 @@ async def post(
             response.status_code, response.text, response.headers, where=where, secrets=secrets
         ) from None
     except module.APITimeoutError:
-        raise TransientModelError(f"{where}: no answer within {timeout_s:g} s") from None
+        raise TransientModelError(f"{where}: no answer within {timeout_s:g} s", cause="silent") from None
     except module.APIConnectionError as error:
         cause: BaseException | None = error.__cause__
         words = shorten(str(cause), LONGEST_WORDS, secrets) if cause is not None else ""
         said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
-        raise TransientModelError(redact(said, secrets), unreachable=True) from None
+        refused: Cause = "certificate" if re.search(r"certificate|SSL|TLS", words) else "unreachable"
+        raise TransientModelError(redact(said, secrets), unreachable=True, cause=refused) from None
 
 
 def load(module: str) -> None:

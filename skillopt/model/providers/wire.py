@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
-from skillopt.core.errors import ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.ending import Ending, Finish, ending_of
+from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.shorten import shorten
-from skillopt.model.providers.finish import Ending, ending_of
-from skillopt.model.types import ChatReply, Finish, ToolCall, Usage
+from skillopt.model.types import ChatReply, ToolCall, Usage
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _OVERLOADED = frozenset({429, 503, 529})
@@ -32,16 +32,11 @@ _FILTERED = re.compile(
     re.IGNORECASE,
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE)
-_HINTS = {
-    401: "check the API key of this role",
-    403: "the key may not use this model or endpoint",
-    404: "check the base URL (usually ending in /v1) and the model name",
-    307: "the server sends calls elsewhere; give the final address",
-    308: "the server sends calls elsewhere; give the final address",
-}
+_CAUSES: Mapping[int, Cause] = {
+    400: "request", 401: "key", 402: "credit", 403: "forbidden", 404: "address", 405: "address", 407: "unreachable",
+    422: "request", **dict.fromkeys((301, 302, 303, 307, 308), "moved"),
+}  # fmt: skip
 _UNKNOWN_MODEL = re.compile(r"model_not_found|DeploymentNotFound|not_found_error|model\b.{0,80}(?:not exist|not found)")
-_AZURE_HINT = "check the endpoint (without /openai), the name of the deployment and the api version of this role"
-_MODEL_HINT = "check the model name of this role"
 LONGEST_WORDS = 600
 
 
@@ -54,7 +49,7 @@ def read_reply(text: str, where: str) -> ChatReply:
     if told:
         raise inner_error(told, where)
     if choice is None:
-        raise TransientModelError(f"{where} answered without choices: {shorten(text, 300)}")
+        raise TransientModelError(f"{where} answered without choices: {shorten(text, 300)}", cause="foreign")
     message = cast("Mapping[str, Any]", choice.get("message") or {})
     finish, ended_with = read_finish(choice.get("finish_reason"), text, where)
     content = _content(message.get("content"))
@@ -91,11 +86,15 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 def parse_body(text: str, where: str) -> Any:
     """The JSON of a 200's body. Raises `TransientModelError` when it is empty or no JSON."""
     if not text.strip():
-        raise TransientModelError(f"{where} answered with an empty body")
+        raise TransientModelError(f"{where} answered with an empty body", cause="broken")
     try:
         return json.loads(text)
     except ValueError:
-        raise TransientModelError(f"{where} answered with invalid JSON: {shorten(text, 120)!r}") from None
+        page = text.lstrip()[:1] == "<"
+        raise TransientModelError(
+            f"{where} answered with {'a web page' if page else 'invalid JSON'}: {shorten(text, 120)!r}",
+            cause="foreign" if page else "broken",
+        ) from None
 
 
 def _first_choice(raw: Any) -> Mapping[str, Any] | None:
@@ -173,7 +172,9 @@ def inner_error(error: Any, where: str) -> ModelError:
         return status_error(status, json.dumps({"error": error}), {}, where=where, secrets=())
     overloaded = re.search(r"overload|rate.?limit|capacity", body, re.IGNORECASE) is not None
     return TransientModelError(
-        f"{where} answered with an error: {shorten(_told(error), LONGEST_WORDS)}", overloaded=overloaded
+        f"{where} answered with an error: {shorten(_told(error), LONGEST_WORDS)}",
+        overloaded=overloaded,
+        cause="busy" if overloaded else "broken",
     )
 
 
@@ -197,19 +198,25 @@ def status_error(
     """The error for a response with a failure status."""
     words = server_words(body, secrets)
     message = f"{where} answered {status}: {words or 'no explanation'}"
-    if status == 429 and _NO_CREDIT.search(body):
-        return FatalModelError(message, hint="the account has no credit left")
+    if (status in (402, 403, 429) and _NO_CREDIT.search(body)) or (status == 400 and "credit balance" in body):
+        return FatalModelError(message, cause="credit")
     if status in _TRANSIENT or status >= 500:
         overloaded = status in _OVERLOADED or "overload" in body.lower()
         return TransientModelError(
-            message, retry_after=retry_after(headers), overloaded=overloaded, unreachable=status in _UNREACHABLE
+            message,
+            retry_after=retry_after(headers),
+            overloaded=overloaded,
+            unreachable=status in _UNREACHABLE,
+            cause="busy" if overloaded else _passing(status),
         )
     if status == 413 or (status in (400, 422) and _CONTEXT.search(body)):
         return ContextOverflow(message)
-    if status == 404 and "/openai/" in where and "api-version=" in where:
-        return FatalModelError(message, hint=_AZURE_HINT)
-    hint = _MODEL_HINT if status in (400, 404) and _UNKNOWN_MODEL.search(body) else _HINTS.get(status, "")
-    return FatalModelError(message, hint=hint)
+    unknown_model = status in (400, 404) and _UNKNOWN_MODEL.search(body)
+    return FatalModelError(message, cause="model" if unknown_model else _CAUSES.get(status, ""))
+
+
+def _passing(status: int) -> Cause:
+    return "silent" if status in (408, 504) else "broken" if status >= 500 else "busy"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

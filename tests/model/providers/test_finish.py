@@ -12,6 +12,7 @@ from aiohttp import web
 from skillopt.config.roles import RoleSettings
 from skillopt.core.errors import CircuitOpen, ContextOverflow, FatalModelError, TransientModelError
 from skillopt.engine.run import doctor
+from skillopt.model.advice import advice
 from skillopt.model.client import Client
 from skillopt.model.local.server import EnginePool
 from skillopt.model.providers.anthropic_wire import read_message
@@ -192,16 +193,21 @@ async def test_an_empty_answer_may_take_no_tokens(rig: Callable[..., Any]) -> No
 def test_a_404_of_azure_names_azures_own_fix() -> None:
     where = "https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=1"
     error = status_error(404, '{"error": {"message": "Resource not found"}}', {}, where=where, secrets=())
-    assert "deployment" in error.hint and "/v1" not in error.hint
+    assert error.cause == "address"
+    role = RoleSettings("target", "openai_chat", "d", "https://me.openai.azure.com", auth_mode="api_key")
+    assert "deployment" in advice("address", role) and "/v1" not in advice("address", role)
 
 
 async def test_doctor_does_not_pass_a_model_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def found(handler: Any) -> Any:
         async with Fixed(handler) as server:
             settings = RoleSettings(role="target", backend="openai_compatible", model="m", base_url=server.url)
-            return await doctor._ask(settings, EnginePool())  # pyright: ignore[reportPrivateUsage]
+            asked = await doctor._ask(settings, EnginePool())  # pyright: ignore[reportPrivateUsage]
+            return asked.check(settings)
 
     assert (await found(lambda _: good("ready"))).state == "ok"
-    assert (await found(lambda _: good(""))).state == "failed"
+    for handler in (lambda _: good(""), lambda _: good("ready", finish="paused")):
+        silent = await found(handler)
+        assert silent.state == "failed" and silent.fix
     busy = await found(lambda _: web.json_response({"error": {"message": "slow down"}}, status=429))
     assert busy.state == "failed" and "limit" in busy.fix

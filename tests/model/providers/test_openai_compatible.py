@@ -157,7 +157,7 @@ async def test_finish_reasons(response, text, finish):
     ("response", "words"),
     [
         (lambda: web.Response(body=b""), "empty body"),
-        (lambda: web.Response(text="<html>gateway</html>", content_type="text/html"), "invalid JSON"),
+        (lambda: web.Response(text="<html>gateway</html>", content_type="text/html"), "a web page"),
         (lambda: web.Response(text='{"choices": [', content_type="application/json"), "invalid JSON"),
         (lambda: web.json_response({"choices": []}), "without choices"),
         (lambda: web.json_response({"choices": None}), "without choices"),

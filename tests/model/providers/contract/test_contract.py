@@ -295,8 +295,9 @@ async def test_a_wrong_key(place: Make) -> None:
         pytest.skip("no key")
     wrong = "sk-wrong-" + "9f8e7d6c" * 4
     backend = p.case.backend(p.server.root, api_key=wrong)
-    with pytest.raises(FatalModelError, match=r"401.*check the API key") as caught:
+    with pytest.raises(FatalModelError, match="401") as caught:
         await backend.complete(ask())
+    assert caught.value.cause == "key"
     assert wrong not in str(caught.value) and len(p.server.refusals) == 1
     await backend.aclose()
 
@@ -304,8 +305,9 @@ async def test_a_wrong_key(place: Make) -> None:
 async def test_a_wrong_address(place: Make) -> None:
     p = await place()
     backend = p.case.backend(f"{p.server.root}/nowhere")
-    with pytest.raises(FatalModelError, match=rf"{p.server.root}/nowhere.*404.*check the "):
+    with pytest.raises(FatalModelError, match=rf"{p.server.root}/nowhere.*404") as caught:
         await backend.complete(ask())
+    assert caught.value.cause in ("address", "model")  # some servers call a path they do not have a model
     await backend.aclose()
 
 
@@ -318,9 +320,9 @@ async def test_an_unknown_model(place: Make) -> None:
     if p.case.name == "responses":
         pytest.skip("another name is not of the family that this API serves")
     backend = p.case.backend(p.server.root, model="no-such-model")
-    fix = "the name of the deployment" if p.case.name == "azure" else "check the model name of this role"
-    with pytest.raises(FatalModelError, match=f"404: .*{fix}"):
+    with pytest.raises(FatalModelError, match="404: ") as caught:
         await backend.complete(ask())
+    assert caught.value.cause == "model"
     await backend.aclose()
 
 
@@ -329,8 +331,9 @@ async def test_a_redirect_is_not_followed(place: Make) -> None:
     async with ProviderServer(p.server.protocol) as elsewhere:
         to = {"Location": f"{elsewhere.root}/v1/chat/completions"}
         p.server.script = lambda seen: Fault(307, "moved", to)
-        with pytest.raises(FatalModelError, match="307"):
+        with pytest.raises(FatalModelError, match="307") as caught:
             await p.backend.complete(ask())
+        assert caught.value.cause == "moved"
         assert not elsewhere.headers, "the key would have gone along"
 
 

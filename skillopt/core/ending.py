@@ -1,4 +1,4 @@
-"""Why a reply ended, in the words of every provider, read as one of ours.
+"""Why a reply ended, in the words of every provider and of every agent program, read as one of ours.
 
 Words are compared without case and punctuation (`MAX_TOKENS`, `max-tokens`, `maxTokens` are one). A word for a failure
 is a failure of the provider; a word that nobody here knows is `unknown`: such a reply is never taken for a whole one.
@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from skillopt.model.types import Finish
-
+Finish = Literal["stop", "length", "refusal", "tool_calls", "unknown"]
 Ending = Finish | Literal["failed"]
 
 _WORDS: Mapping[Ending, str] = {
@@ -31,7 +30,7 @@ _WORDS: Mapping[Ending, str] = {
     "internal_server_error insufficient_system_resource engine_error engine_overloaded overloaded rate_limit "
     "model_error cancel cancelled canceled abort aborted interrupted disconnected timeout timed_out time_limit "
     "deadline_exceeded malformed_function_call malformed_response unexpected_tool_call error_limit user_cancel "
-    "bad_gateway service_unavailable exception",
+    "bad_gateway service_unavailable exception pause_turn",
 }
 
 
@@ -43,7 +42,11 @@ _KNOWN: Mapping[str, Ending] = {_plain(word): ending for ending, words in _WORDS
 
 
 def ending_of(word: object, *, also: Iterable[tuple[str, Ending]] = ()) -> Ending:
-    """How a reply ended. `also` are words that mean something else at one provider."""
+    """How a reply ended. `also` are words that mean something else at one provider.
+
+    >>> ending_of("MAX_TOKENS"), ending_of("cancelled"), ending_of(None), ending_of("moved_on")
+    ('length', 'failed', 'stop', 'unknown')
+    """
     if word is None or word == "":
         return "stop"
     plain = _plain(str(word))
