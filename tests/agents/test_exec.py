@@ -177,11 +177,11 @@ async def test_a_lost_run_is_missing_with_the_programs_words(stand: Stand, step:
     ],
 )
 async def test_a_fatal_fault_stops_the_run_at_once(stand: Stand, step: dict[str, object]) -> None:
-    agent = stand.plan(step).agent()
+    agent = stand.plan(step).agent(advise=lambda cause: f"about {cause}")
     with pytest.raises(FatalModelError) as caught:
         await agent.attempt(task())
     assert "codex 9.9.9" in caught.value.message
-    assert caught.value.hint
+    assert caught.value.cause and caught.value.hint == f"about {caught.value.cause}"
     assert len(stand.calls) == 1
 
 
@@ -313,6 +313,44 @@ async def test_secrets_reach_no_record(stand: Stand, tmp_path: Path) -> None:
         assert secret not in attempt.text
         assert all(secret.encode() not in content for content in stored)
     assert list(keep.rglob("task.md"))
+
+
+async def test_a_row_links_to_its_kept_workspace_whose_name_can_be_read(stand: Stand, tmp_path: Path) -> None:
+    keep = tmp_path / "run" / "logs" / "agents"
+    agent = stand.plan({"answer": "12"}, {"error": "stream disconnected"}).agent(keep=keep, attempts=2)
+    link = (await agent.attempt(task())).notes["workspace"]
+    assert isinstance(link, str) and link.startswith("logs/agents/rollout-item-1-")
+    assert (tmp_path / "run" / link / "work" / "task.md").is_file()
+    lost = await agent.attempt(task(2))
+    link = lost.notes["workspace"]
+    assert (
+        lost.lost and isinstance(link, str) and link.startswith("logs/agents/rollout-item-2-") and link.endswith("-2")
+    )
+    assert "stream disconnected" in (tmp_path / "run" / link / "streams" / "stdout.txt").read_text()
+
+
+async def test_no_workspace_is_kept_and_none_is_linked(stand: Stand) -> None:
+    assert "workspace" not in (await stand.plan({"answer": "12"}).agent().attempt(task())).notes
+
+
+async def test_a_missing_login_is_named_at_once_with_the_fix(stand: Stand, tmp_path: Path) -> None:
+    """Codex looks for a way in for minutes; nothing is started and nothing is paid."""
+    agent = stand.plan({"sleep": 60}).agent(endpoint=None, login=tmp_path, advise=lambda cause: f"do what {cause} asks")
+    with pytest.raises(FatalModelError) as caught:
+        await agent.probe()
+    assert str(tmp_path / ".codex" / "auth.json") in caught.value.message
+    assert (caught.value.cause, caught.value.hint) == ("key", "do what key asks")
+    assert stand.calls == []
+    meter = agent.meter
+    assert isinstance(meter, Meter)
+    assert (meter.settled, meter.open) == ([], 0)
+
+
+async def test_an_answer_cut_by_the_models_limit_scores_as_cut(stand: Stand) -> None:
+    agent = stand.plan({"error": "Incomplete response returned, reason: max_output_tokens"}).agent()
+    attempt = await agent.attempt(task())
+    assert (attempt.lost, attempt.cut[:17]) == ("", "truncated-output:")
+    assert len(stand.calls) == 1
 
 
 async def test_a_secret_in_an_error_is_redacted(stand: Stand) -> None:

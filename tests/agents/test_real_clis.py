@@ -125,7 +125,7 @@ async def test_a_refused_key_is_fatal_in_one_line(backend: str, tmp_path: Path) 
     assert "sk-endpoint-42424242" not in str(caught.value)
 
 
-@pytest.mark.parametrize("backend", ["claude_code_exec", "copilot_exec"])
+@backends
 async def test_a_missing_login_is_fatal_and_named(backend: str, tmp_path: Path) -> None:
     """Neither key nor login: the programs say so without a network, and that is no answer."""
     changes: dict[str, Any] = {"endpoint": None, "login": tmp_path / "nobody", "model": ""}
@@ -134,7 +134,7 @@ async def test_a_missing_login_is_fatal_and_named(backend: str, tmp_path: Path) 
             await agent.probe()
         await agent.aclose()
     assert re.search(r"log(ged)? ?in|authentication", caught.value.message, re.IGNORECASE)
-    assert caught.value.hint
+    assert caught.value.cause == "key"
 
 
 @backends

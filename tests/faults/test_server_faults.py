@@ -312,3 +312,50 @@ async def test_a_skill_that_no_agent_read_is_told_above_the_table(rig: Rig) -> N
     ended = await rig.command("eval", *command, "--skill", str(skill))
     assert ended.code == 0, ended.err
     assert ended.out.index("the skill was read in 0 of 12 rollouts") < ended.out.index("interval")
+
+
+async def test_unknown_usage_goes_on_counting_towards_the_token_cap(rig: Rig) -> None:
+    """A provider that reports nothing: calls count as reserved, in this process and in the next ones."""
+    rig.server.behaviour = Behaviour(with_usage=False)
+    rig.config(budget__max_tokens=60_000, model__openai_compatible_max_tokens=1_000)
+    await rig.train("run", "evaluation.eval_test=false")
+    assert "budget reached: tokens" in rig.read("run", "summary.json")["stopped"]
+    before = rig.calls
+    ended = await rig.train("run", "evaluation.eval_test=false")
+    assert rig.calls == before, "the cap holds over restarts"
+    assert "$0.0" not in ended.out
+    assert rig.read("run", "summary.json")["cost"]["usd"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (429, "wait until the provider takes calls again"),
+        (500, "try again later"),
+        (0, "start the server at 127.0.0.1"),
+    ],
+)
+async def test_a_start_that_finds_nobody_says_what_fits(rig: Rig, status: int, advice: str) -> None:
+    """Neither a busy provider nor a dead server is mended by another model name."""
+
+    failing_class = {429: web.HTTPTooManyRequests, 500: web.HTTPInternalServerError}.get(status)
+    if failing_class is not None:
+
+        def refuse(body: Mapping[str, Any]) -> tuple[str, Any]:
+            raise failing_class(text=json.dumps({"error": {"message": "no"}}), content_type="application/json")
+
+        rig.server.answer = refuse
+        ended = await rig.train("run")
+    else:
+        rig.config(model__openai_compatible_base_url="http://127.0.0.1:9/v1")
+        ended = await rig.train("run")
+    assert ended.code == 1
+    last = ended.err.strip().splitlines()[-1]
+    assert advice in last and "model name" not in last and "API key" not in last
+
+
+async def test_a_model_that_says_nothing_ends_the_run_at_its_first_question(rig: Rig) -> None:
+    rig.server.answer = lambda body: ("", None)
+    ended = await rig.train("run")
+    assert ended.code == 1 and "answered, and said nothing" in ended.err
+    assert rig.calls <= 2

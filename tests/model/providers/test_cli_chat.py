@@ -84,7 +84,7 @@ async def test_faults_are_errors_of_their_kind(name: str, make: Callable[..., Ba
     with AgentModelServer((Say("42"),), api_key="sk-right") as server:
         with pytest.raises(FatalModelError) as caught:
             await make(name, server.url).complete(question())
-        assert caught.value.hint
+        assert caught.value.cause == "key"
         assert "sk-endpoint-42424242" not in str(caught.value)
     with AgentModelServer((Fail(404, "model: scripted-model not found"),)) as server, pytest.raises(FatalModelError):
         await make(name, server.url).complete(question())
