@@ -44,8 +44,8 @@ class Interrupt:
 class Given:
     """See the module. `backends` is by role; their owner closes them. `write_items` is called once the run directory
     is ours, and must write the same bytes whenever it is called. `loaded` is what the plan was made for: nobody reads
-    the items again, so that a file which changes meanwhile changes no run. `commons` is what several runs of one process
-    have in common."""
+    the items again, so that a file which changes meanwhile changes no run. `commons` is what several runs of one
+    process have in common."""
 
     env: Env | None = None
     backends: Mapping[str, Backend] = field(default_factory=dict[str, Backend])
