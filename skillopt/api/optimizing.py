@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from skillopt.engine.run.given import Interrupt
     from skillopt.forecast.plan import Plan
 
-GateName = Literal["strict", "paired", "off"]
+GateName = Literal["proof", "strict", "paired", "off"]
+Effort = Literal["light", "medium", "heavy"]
 
 
 def optimize(
@@ -41,6 +42,7 @@ def optimize(
     budget: BudgetLike = None,
     executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
+    effort: Effort | None = None,
     seed: int | None = None,
     replay: bool = False,
 ) -> Result:
@@ -49,7 +51,9 @@ def optimize(
     `items` are a list of dicts or `Item`s, a data frame, `Splits`, the path of an item file or split directory, or None
     where `config` names the data. `target` (and `optimizer`, the same where it is left out) is `"backend:model"`, a
     `Model`, or an async function of messages. `config` is a YAML file or a mapping; `overrides` are its keys, and beat
-    it. The run directory is `out`, or a new one under `outputs/`; the same call again goes on with an unfinished run.
+    it. `effort` sets epochs, batch, trials and gate from the size of the data, below both. Without a `config` the
+    gate is `proof`. The run directory is `out`, or a new one under `outputs/`; the same call again goes on with an
+    unfinished run.
 
     >>> import skillopt, tempfile
     >>> from skillopt.testing.toy import toy_item
@@ -67,7 +71,7 @@ def optimize(
 
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
-        executor, gate, seed,
+        executor, gate, effort, seed,
     )  # fmt: skip
     return blocking(lambda interrupt: _optimize(arguments, on_event, replay, interrupt))
 
@@ -90,13 +94,14 @@ async def optimize_async(
     budget: BudgetLike = None,
     executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
+    effort: Effort | None = None,
     seed: int | None = None,
     replay: bool = False,
 ) -> Result:
     """`optimize` on the running loop. Cancelling it stops the run at once; the same call again goes on."""
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
-        executor, gate, seed,
+        executor, gate, effort, seed,
     )  # fmt: skip
     return await _optimize(arguments, on_event, replay, None)
 
@@ -118,6 +123,7 @@ def plan(
     budget: BudgetLike = None,
     executor: Literal["inline", "local"] | None = None,
     gate: GateName | None = None,
+    effort: Effort | None = None,
     seed: int | None = None,
     seeds: int | None = None,
 ) -> Plan:
@@ -135,7 +141,7 @@ def plan(
 
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
-        executor, gate, seed,
+        executor, gate, effort, seed,
     )  # fmt: skip
     asked = request(arguments)
     if seeds is not None:
@@ -167,12 +173,13 @@ async def _optimize(
 def _arguments(
     items: object, scorer: object, target: object, optimizer: object, skill: str | Path | Skill, prompt: str,
     train: object, selection: object, test: object, config: ConfigLike, overrides: Mapping[str, object] | None,
-    out: str | Path | None, budget: BudgetLike, executor: str | None, gate: str | None, seed: int | None,
+    out: str | Path | None, budget: BudgetLike, executor: str | None, gate: str | None, effort: str | None,
+    seed: int | None,
 ) -> Arguments:  # fmt: skip
     from skillopt.api.request import Arguments
 
     return Arguments(
         items=items, scorer=scorer, target=target, optimizer=optimizer, skill=skill, prompt=prompt, train=train,
         selection=selection, test=test, config=config, overrides=overrides or {}, out=out, budget=budget,
-        executor=executor, gate=gate, seed=seed,
+        executor=executor, gate=gate, effort=effort, seed=seed,
     )  # fmt: skip

@@ -41,6 +41,7 @@ class RunArguments(TypedDict, total=False):
     budget: BudgetLike
     executor: Literal["inline", "local"] | None
     gate: str | None
+    effort: str | None
     seed: int | None
 
 

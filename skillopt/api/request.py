@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
+from skillopt.api.effort import resolved_with_effort
 from skillopt.api.environments import as_environment, held_jsonl, is_environment, with_items, write_items
 from skillopt.api.given_scorer import read_scorer
 from skillopt.api.items import HeldItems, held_items, refuse_few, split_items, template_for
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 ConfigLike: TypeAlias = Union[str, Path, "Mapping[str, object]", None]
 BudgetLike: TypeAlias = Union[float, "Mapping[str, float]", None]
 _CAPS = {"usd": "max_usd", "tokens": "max_tokens", "calls": "max_calls", "hours": "max_hours", "patience": "patience"}
+_GATE_KEYS = ("evaluation.gate_rule", "evaluation.use_gate", "train.search")
 _SPLIT_FOLDERS = ("train", "val", "test", "valid_seen", "valid_unseen", "selection")
 
 
@@ -65,6 +67,7 @@ class Arguments:
     budget: BudgetLike = None
     executor: str | None = None
     gate: str | None = None
+    effort: str | None = None
     seed: int | None = None
 
 
@@ -108,11 +111,18 @@ class _Making:
         if self.items is not None and self.env is None:
             self._say_prompt([dict(row.data) for rows in self.items.rows.values() for row in rows])
         resolved = self._resolve(schemas)
-        return Request(resolved, replace(self._given(resolved.config), interrupt=interrupt))
+        given = self._given(resolved.config)
+        if self.asked.effort is not None:
+            resolved = resolved_with_effort(
+                self.asked.effort, resolved, lambda preset: self._resolve(schemas, preset), given
+            )
+        return Request(resolved, replace(given, interrupt=interrupt))
 
-    def _resolve(self, schemas: Mapping[str, type[BaseModel]]) -> Resolved:
+    def _resolve(self, schemas: Mapping[str, type[BaseModel]], preset: Layer | None = None) -> Resolved:
         entries = tuple(Raw(name, value, Origin("argument", name), form=1) for name, value in self.says.items())
-        resolved = resolve([*self.files, read_environment(os.environ), Layer("argument", entries)], schemas)
+        presets = [preset] if preset is not None else []
+        layers = [*self.files, read_environment(os.environ), *presets, Layer("argument", entries)]
+        resolved = resolve(layers, schemas)
         settings = resolved.config.env_settings
         if self.scorer is not None and isinstance(settings, JsonlSettings):
             config = resolved.config.model_copy(
@@ -152,11 +162,13 @@ class _Making:
         if asked.seed is not None:
             says |= {"train.seed": asked.seed, "env.split_seed": asked.seed}
         if asked.gate is not None:
-            if asked.gate not in ("strict", "paired", "off"):
-                raise ConfigError(f"gate={asked.gate!r}", hint="choose strict, paired or off")
+            if asked.gate not in ("proof", "strict", "paired", "off"):
+                raise ConfigError(f"gate={asked.gate!r}", hint="choose proof, strict, paired or off")
             says["evaluation.use_gate"] = asked.gate != "off"
             if asked.gate != "off":
                 says["evaluation.gate_rule"] = asked.gate
+        elif not self.files and not any(map(self._configured, _GATE_KEYS)):
+            says["evaluation.gate_rule"] = "proof"  # own data: one claim at the end, as `skillopt init` writes it
         budget = {"usd": asked.budget} if isinstance(asked.budget, (int, float)) else dict(asked.budget or {})
         for kind, most in budget.items():
             if kind not in _CAPS:

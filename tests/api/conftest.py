@@ -11,7 +11,12 @@ import pytest
 import skillopt
 from skillopt.testing.toy import toy_item
 
-SMALL: Mapping[str, object] = {"train.num_epochs": 2, "train.batch_size": 8, "optimizer.learning_rate": 2}
+SMALL: Mapping[str, object] = {
+    "train.num_epochs": 2,
+    "train.batch_size": 8,
+    "optimizer.learning_rate": 2,
+    "evaluation.gate_rule": "strict",  # four selection items prove nothing
+}
 ITEMS = [dict(toy_item(n)) for n in range(40)]
 
 

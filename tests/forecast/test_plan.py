@@ -78,7 +78,7 @@ def test_unknown_prices_make_the_money_unknown_and_free_models_make_it_zero():
 
 def test_small_splits_are_warned_about_with_numbers_and_one_item_is_refused():
     assert plan(sizes=(40, 40, 40)).warnings == ()
-    assert "236 show 10" in plan(sizes=(40, 12, 40)).warnings[0]
+    assert "168 show 10" in plan(sizes=(40, 12, 40)).warnings[0]
     assert plan(sizes=(40, 1, 40)).refusals
 
 

@@ -22,6 +22,11 @@ from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.records.vocabulary import Stage
 
 
+def clearly_worse(wins: int, losses: int) -> bool:
+    """More losses than wins by more than chance would turn over: a tie, or one item, drops nothing."""
+    return losses - wins > math.sqrt(losses + wins)
+
+
 async def review(context: RunContext, state: TrainState, *, epoch: int, step: int, clearly: bool = False) -> Decision:
     """Measure draft and proven skill side by side; the draft is given up unless it is better, or with `clearly` only
     when it loses more than chance would."""
@@ -38,7 +43,7 @@ async def review(context: RunContext, state: TrainState, *, epoch: int, step: in
     differences = [a - b for a, b in pairs if a is not None and b is not None]
     wins, losses = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     measured = len(differences) >= config.evaluation.coverage_floor * len(pairs)
-    better = losses - wins <= math.sqrt(losses + wins) if clearly else math.fsum(differences) > 0
+    better = not clearly_worse(wins, losses) if clearly else math.fsum(differences) > 0
     kept = better or not measured
     tally = f"{wins} won, {losses} lost of {len(differences)} fresh training draws"
     if clearly:
