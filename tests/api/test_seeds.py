@@ -105,14 +105,17 @@ def test_the_same_call_again_pays_nothing_and_more_seeds_go_on(tmp_path: Path) -
 
 def test_killed_as_a_whole_and_started_again_gives_the_same_bytes(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
-    config = write_config(tmp_path / "config.yaml", data, evaluation__gate_rule="proof", train__num_epochs=4)
+    config = write_config(
+        tmp_path / "config.yaml", data, evaluation__gate_rule="proof", train__num_epochs=2,
+        optimizer__use_slow_update=False, optimizer__use_meta_skill=False,
+    )  # fmt: skip
     command = ["train", "--config", str(config), "--yes", "--seeds", "2"]
     out = tmp_path / "killed"
     process = subprocess.Popen(
         [sys.executable, "-m", "skillopt", *command, f"env.out_root={out}"], stdout=subprocess.DEVNULL
     )
     began = time.monotonic()
-    while not (out / "seed_12" / "steps" / "step_0002").exists() and time.monotonic() - began < 120:
+    while not (out / "seed_12" / "steps" / "step_0001").exists() and time.monotonic() - began < 120:
         time.sleep(0.01)
     process.kill()
     process.wait()
