@@ -25,7 +25,7 @@ def test_the_yaml_and_the_python_form_of_a_run_have_identical_directories(tmp_pa
     assert invoke(["train", "--config", str(config), "--yes", f"env.out_root={tmp_path / 'cli'}"]) == 0
     from_yaml = skillopt.optimize(config=config, out=tmp_path / "yaml")
     from_python = skillopt.optimize(
-        data, scorer={"name": "exact"}, target="scripted", out=tmp_path / "python",
+        data, scorer={"name": "exact"}, target="scripted", out=tmp_path / "python", gate="strict",
         overrides={"train.num_epochs": 2, "train.batch_size": 8, "train.seed": 12, "gradient.minibatch_size": 4,
                    "optimizer.learning_rate": 2},
     )  # fmt: skip
