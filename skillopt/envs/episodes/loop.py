@@ -17,7 +17,6 @@ from skillopt.core.errors import ContextOverflow, ModelError, StopRun
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import (
-    Episodic,
     ParsesActions,
     Played,
     Reset,
@@ -26,6 +25,7 @@ from skillopt.envs.episodes.protocol import (
     conversation,
     end_of,
     parse_tag,
+    turns_of,
     without_tag,
 )
 from skillopt.envs.episodes.simulator import Place, Simulator, SimulatorFault
@@ -52,9 +52,8 @@ class _Game:
     """One attempt on its way."""
 
     def __init__(self, env: Env, task: Task, chat: ChatModel, scoring: Scoring) -> None:
-        assert isinstance(env, Episodic)
         self._env, self._task, self._chat = env, task, chat
-        self._turns = env.max_turns
+        self._turns = turns_of(env)
         self._tokens = TokenSums()
         self._first: tuple[Message, ...] = ()
         self._start = Reset("")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from skillopt.agents.base import Attempt, EpisodeEnd, text_of
-from skillopt.core.errors import DataError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import Scored
@@ -28,12 +28,12 @@ OPEN_SECONDS = 120.0
 NEEDS = Needs(cpu=0.1, memory_mb=128)
 """What an episode occupies: it waits for the model nearly all of its time."""
 
-_ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(/?)action>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Reset:
-    """How an episode begins. `info` is kept for the scorer and shown to nobody."""
+    """How an episode begins. `info` is kept for the scorer; the target sees of it what `turn_messages` shows."""
 
     observation: str
     info: JsonObject = field(default_factory=dict[str, JsonValue])
@@ -42,7 +42,8 @@ class Reset:
 @dataclass(frozen=True)
 class Step:
     """What an action brought. `score` is what the episode is worth if it ended here, 0 to 1; `hint` is for analysts
-    (what was wrong, what would have been right) and never reaches the target; `info` is kept for the scorer."""
+    (what was wrong, what would have been right) and never reaches the target; `info` is kept for the scorer, and the
+    target sees of it what `turn_messages` shows."""
 
     observation: str
     score: float = 0.0
@@ -78,7 +79,8 @@ class Played:
 
 @runtime_checkable
 class Episodic(Protocol):
-    """The part of an environment that makes it one of episodes. Optional besides, each by its name:
+    """The part of an environment that makes it one of episodes. Besides it needs `max_turns`: the turns that an episode
+    may take, usually `env.max_turns`; who needs more is scored where it stands. Optional, each by its name:
 
     `parse_action(item, reply) -> str` reads the action out of a reply (default: the last `<action>` tag, else the whole
     reply; a reply that was cut off by the token limit is read as an empty one);
@@ -86,14 +88,20 @@ class Episodic(Protocol):
     `conversation`); `step_seconds`, `episode_seconds` (None: no deadline over all turns) and `episode_needs`.
     """
 
-    @property
-    def max_turns(self) -> int:
-        """Turns that an episode may take, usually `env.max_turns`; who needs more is scored where it stands."""
-        ...
-
     def open_episode(self, item: Item) -> Episode:
         """A new episode of an item, not begun yet."""
         ...
+
+
+def turns_of(env: object) -> int:
+    """How many turns an episode may take. Raises `ConfigError` where the environment does not say."""
+    turns = getattr(env, "max_turns", None)
+    if isinstance(turns, int) and turns >= 1:
+        return turns
+    raise ConfigError(
+        f"environment {getattr(env, 'name', '')!r} has open_episode and max_turns={turns!r}",
+        hint="give its class max_turns, usually that of the configuration: self.max_turns = config.max_turns",
+    )
 
 
 @runtime_checkable
@@ -118,13 +126,30 @@ def parse_tag(reply: str) -> str:
     >>> parse_tag("The key is here. <action> take key </action>")
     'take key'
     """
-    found = _ACTION.findall(reply)
-    return str(found[-1] if found else reply).strip()
+    found = _actions(reply)
+    return (reply[found[-1][1] : found[-1][2]] if found else reply).strip()
 
 
 def without_tag(reply: str) -> str:
-    """What a reply says besides its action."""
-    return _ACTION.sub("", reply).strip() if _ACTION.search(reply) else ""
+    """What a reply says besides its actions; blank where the whole reply is one."""
+    parts, at = list[str](), 0
+    for start, _, _, end in _actions(reply):
+        parts.append(reply[at:start])
+        at = end
+    return "".join([*parts, reply[at:]]).strip() if parts else ""
+
+
+def _actions(reply: str) -> list[tuple[int, int, int, int]]:
+    """Each pair of tags: where it begins, where its text begins and ends, where it ends. In one pass over the text."""
+    found: list[tuple[int, int, int, int]] = []
+    opened: re.Match[str] | None = None
+    for tag in _TAG.finditer(reply):
+        if not tag.group(1):
+            opened = tag
+        elif opened is not None:
+            found.append((opened.start(), opened.end(), tag.start(), tag.end()))
+            opened = None
+    return found
 
 
 def conversation(first: Sequence[Message], start: Reset, played: Sequence[Played]) -> tuple[Message, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillopt.core.errors import (
     BudgetExceeded,
@@ -22,6 +25,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Attempt, Env, takes_readout
 from skillopt.envs.episodes import conversation, parse_tag, reached
+from skillopt.envs.episodes.protocol import without_tag
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.scoring import Scoring
 from skillopt.model.types import ChatReply, ChatRequest
@@ -193,6 +197,16 @@ async def test_the_deadline_of_an_agent_target_is_a_clear_refusal() -> None:
         await run_one(env_of(), Item("x"), Skill(""), Program(counting), Call("rollout"))
 
 
+async def test_an_environment_that_does_not_say_how_many_turns_is_told_so() -> None:
+    class Endless(games.Counting):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            del self.max_turns
+
+    with pytest.raises(ConfigError, match="'counting' has open_episode and max_turns=None"):
+        await played(env=env_of(Endless))
+
+
 def test_no_readout_fits_beside_an_action() -> None:
     assert not takes_readout(env_of())
 
@@ -205,10 +219,28 @@ def test_no_readout_fits_beside_an_action() -> None:
         ("", ""),
         ("<action></action>", ""),
         ("<action>open", "<action>open"),
+        ("</action> <action>a <action>b</action> c</action>", "b"),
+        ("\u0130<action>\u0130</action>", "\u0130"),
     ],
 )
 def test_parse_tag(reply: str, action: str) -> None:
     assert parse_tag(reply) == action
+
+
+@given(st.lists(st.sampled_from(["<action>", "</ACTION>", "go east", " ", "\u0130"]), max_size=30))
+def test_any_reply_has_an_action_that_is_part_of_it(parts: list[str]) -> None:
+    reply = "".join(parts)
+    assert parse_tag(reply) in reply
+    assert "action>" not in without_tag(f"<action>{reply.replace('>', '')}</action>")
+    assert parse_tag(f"{reply}<action> done </action>") == "done"
+
+
+def test_tags_without_end_take_no_time() -> None:
+    began = time.perf_counter()
+    for reply in ("<action>" * 200_000, "</action>" * 200_000, "<action" * 200_000):
+        assert parse_tag(reply) == reply
+        assert without_tag(reply) == ""
+    assert time.perf_counter() - began < 5
 
 
 def test_a_conversation_without_a_user_message_begins_with_the_observation() -> None:
