@@ -9,6 +9,7 @@ from skillopt.api.explaining import Attempt, Cause, Support, Traced, blame
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import interval, number
+from skillopt.records.factorial import EffectRecord
 from skillopt.records.gate import GateRecord, TrialRecord
 
 _SHOWN_IDS = 8
@@ -62,6 +63,8 @@ def _evidence(screen: Screen, traced: Traced, cause: Cause) -> None:
         shared = cause.alone.edits
         how = "alone       " if shared == 1 else f"with {shared - 1} more "
         screen.line(f"  {how}{trial_words(cause.alone.trial)}")
+    if cause.effect is not None:
+        screen.line(f"  effect      {effect_words(cause.effect)}")
     if cause.gate is not None:
         screen.line(f"  verdict     {gate_words(cause.gate)}")
     elif cause.kind != "initial":
@@ -106,6 +109,18 @@ def gate_words(gate: GateRecord) -> str:
     if gate.reason:
         parts.append(gate.reason)
     return "; ".join(parts)
+
+
+def effect_words(row: EffectRecord) -> str:
+    """What a line does to the mean score on training items, by a factorial search."""
+    if row.effect is None or not row.interval:
+        return "not tried yet"
+    low, high = (f"{100 * end:+.1f}" for end in row.interval)
+    times = "once" if row.support == 1 else f"{row.support} times"
+    return (
+        f"{100 * row.effect:+.1f} points on training items, 95 % interval {low} to {high}, by {row.rollouts} rollouts "
+        f"that had it; proposed {times}"
+    )
 
 
 def trial_words(trial: TrialRecord) -> str:

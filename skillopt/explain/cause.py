@@ -9,6 +9,7 @@ from skillopt.core.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.explain.evidence import Alone, Support, edit_support, pair_support, step_support, trial_alone
 from skillopt.records.codec import encode_record
+from skillopt.records.factorial import EffectRecord
 from skillopt.records.gate import GateRecord
 from skillopt.records.reading import Run
 from skillopt.records.step import StepRecord
@@ -33,6 +34,8 @@ class Cause:
     gate: GateRecord | None = None
     alone: Alone | None = None
     """The edit's own trial on training items, where single edits got credit."""
+    effect: EffectRecord | None = None
+    """What the line does by all rollouts of a factorial search."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """For `--json`."""
@@ -45,6 +48,7 @@ class Cause:
             "edit": self.edit,
             "support": [s.to_json() for s in self.support],
             "alone": self.alone.to_json() if self.alone is not None else None,
+            "effect": encode_record(self.effect) if self.effect is not None else None,
             "gate": encode_record(self.gate) if self.gate is not None else None,
         }
 
@@ -66,6 +70,23 @@ def edit_cause(run: Run, record: StepRecord, number: int, edit: Edit) -> Cause:
         support=edit_support(run, step, edit),
         gate=record.gate,
         alone=trial_alone(run, step, edit),
+    )
+
+
+def line_cause(run: Run, record: StepRecord, row: EffectRecord, last: EffectRecord | None) -> Cause:
+    """A line of a factorial search's draft, with what was believed of it at the end of the run."""
+    edit = Edit.from_json(row.edit)
+    return Cause(
+        name=f"line_{row.line}",
+        kind="edit",
+        label=f"line {row.line} ({edit.op}), proposed in step {row.born}",
+        place=run.step_dir(row.born),
+        step=row.born,
+        epoch=record.epoch,
+        edit={"index": row.line, **edit.to_json()},
+        support=edit_support(run, row.born, edit),
+        gate=record.gate,
+        effect=last or row,
     )
 
 

@@ -17,8 +17,18 @@ from skillopt.core.json_types import JsonValue
 from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
 from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
-from skillopt.explain.cause import INITIAL, Cause, Kind, edit_cause, meta_reflect_cause, slow_update_cause, step_cause
-from skillopt.records.codec import encode_record
+from skillopt.explain.cause import (
+    INITIAL,
+    Cause,
+    Kind,
+    edit_cause,
+    line_cause,
+    meta_reflect_cause,
+    slow_update_cause,
+    step_cause,
+)
+from skillopt.records.codec import decode, encode_record
+from skillopt.records.factorial import EffectRecord
 from skillopt.records.gate import GateRecord
 from skillopt.records.reading import Run
 from skillopt.records.step import StepRecord
@@ -79,7 +89,10 @@ class Lineage:
         return Lineage(self.run, [version], dict(self.causes), hunks, dict(self.proofs), self.ids)
 
     def step(self, record: StepRecord, candidate: Skill) -> None:
-        """The candidate of a step, made from the last text."""
+        """The candidate of a step, made from the last text; that of a factorial search, made from the initial one."""
+        if record.factorial is not None:
+            self._lines(record, record.factorial.effects, candidate)
+            return
         number = record.step
         name, base = f"step_{number:04d}", self.run.step_dir(number)
         edits = applied_edits(self.run.rows(f"{base}/edit_apply_report.json"), proposed_edits(self.run, number))
@@ -89,6 +102,26 @@ class Lineage:
         else:
             self.rest(name, record, candidate, list(zip([e for _, e in edits], causes, strict=True)))
         self._judged(f"step {number}", record.gate)
+
+    def _lines(self, record: StepRecord, rows: Sequence[EffectRecord], candidate: Skill) -> None:
+        """A draft of a factorial search: every line is its own cause, whatever step it came into the draft by."""
+        last = {row.line: row for row in self._last_effects()}
+        edits = [(row.line, Edit.from_json(row.edit)) for row in rows]
+        causes = [line_cause(self.run, record, row, last.get(row.line)) for row in rows]
+        for cause in causes:  # of the last draft that had the line, and in the order of this one
+            self.causes.pop(cause.name, None)
+            self.hunks.pop(cause.name, None)
+        name, initial = f"step_{record.step:04d}", self.versions[0]
+        self.versions.append(Version(name, initial.skill, initial.lines))
+        if self._replay(name, edits, causes, candidate):
+            self.versions.pop(-2)
+        self.rest(name, record, candidate, list(zip([edit for _, edit in edits], causes, strict=True)))
+        self._drafts = [cause.name for cause in causes]
+        self._judged_causes = len(self.causes)
+
+    def _last_effects(self) -> list[EffectRecord]:
+        rows = self.run.rows("effects.json")
+        return [decode(EffectRecord, row, "effects.json") for row in rows]
 
     def notes(self, record: StepRecord) -> None:
         """The appendix notes of a step, which were measured on a text of their own."""

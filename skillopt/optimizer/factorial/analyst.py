@@ -1,8 +1,9 @@
 """The optimizer's call: failed attempts, each with the text that was in force, and what is believed of every line.
 
-The reply is that of an analyst of failures whose edits also name the attempts they are for and the line they are a
-variant of. What an edit does not say is taken as said of all attempts shown. A reply that cannot be read is lost, and
-counted, like any analyst's.
+The reply is that of an analyst of failures whose edits also name the attempts they are for, and the line that they are
+a variant of or say again in other words: the optimizer sees the list, and words alone tell paraphrases badly. What an
+edit does not say is taken as said of all attempts shown. A reply that cannot be read is lost, and counted, like any
+analyst's.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Shown:
 
 
 def schema() -> dict[str, JsonValue]:
-    """The reply's schema: that of an analyst of failures, with two more fields an edit."""
+    """The reply's schema: that of an analyst of failures, with three more fields an edit."""
     body = as_object(FAILURE_REPLY["properties"])
     patch = as_object(body["patch"])
     edits = as_object(as_object(patch["properties"])["edits"])
@@ -48,6 +49,7 @@ def schema() -> dict[str, JsonValue]:
         **as_object(edit["properties"]),
         "attempts": {"type": "array", "items": {"type": "integer"}},
         "variant_of": {"type": ["integer", "null"]},
+        "same_as": {"type": ["integer", "null"]},
     }
     edit = {**edit, "properties": more, "required": list(more)}
     patch = {**patch, "properties": {**as_object(patch["properties"]), "edits": {**edits, "items": edit}}}
@@ -103,11 +105,16 @@ def _raw_edits(raw: JsonValue) -> list[JsonObject]:
 def _proposal(edit: Edit, raw: Mapping[str, JsonValue], ids: Sequence[str], lines: int) -> Proposal:
     """The edit with what the reply says beside it; numbers that name nothing are left out."""
     numbers = [n for n in as_array(raw.get("attempts")) if isinstance(n, int) and 1 <= n <= len(ids)]
-    of = raw.get("variant_of")
-    known = isinstance(of, int) and not isinstance(of, bool) and 1 <= of <= lines
     return Proposal(
         edit,
         shown=tuple(ids),
         addressed=tuple(dict.fromkeys(ids[n - 1] for n in numbers)) or tuple(ids),
-        variant_of=of - 1 if known and isinstance(of, int) else None,
+        variant_of=_line(raw.get("variant_of"), lines),
+        same_as=_line(raw.get("same_as"), lines),
     )
+
+
+def _line(of: JsonValue, lines: int) -> int | None:
+    """The factor that a number of the list names; None where it names none."""
+    known = isinstance(of, int) and not isinstance(of, bool) and 1 <= of <= lines
+    return of - 1 if known and isinstance(of, int) else None

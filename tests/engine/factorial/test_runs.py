@@ -127,3 +127,21 @@ async def test_an_extended_run_pays_for_its_next_look_with_half_the_level(rig: R
     await rig.done("run", "train.num_epochs=4")
     again = rig.read("run", "summary.json")["last_look"]
     assert again == second and rig.calls == calls, "an ending that is repeated is no further look"
+
+
+async def test_blame_names_each_line_its_proposal_and_its_effect(rig: Rig) -> None:
+    await rig.done("run")
+    rows = {f"line_{row['line']}": row for row in rig.read("run", "effects.json")}
+    best = str(rig.root / "run/best_skill.md")
+    traced = json.loads((await rig.command("blame", best, "--json")).out)
+    said = [line for line in traced["lines"] if line["text"].strip()]
+    assert said and {line["origin"] for line in said} == {name for name, row in rows.items() if row["kept"]}
+    for line in said:
+        origin, row = traced["origins"][line["origin"]], rows[line["origin"]]
+        assert row["edit"]["content"] == line["text"] and origin["step"] == row["born"]
+        assert origin["effect"] == row and origin["support"] and origin["proof"]["gate"]["proven"]
+    words = (await rig.command("blame", best)).out
+    for line in said:
+        row = rows[line["origin"]]
+        low, high = (f"{100 * end:+.1f}" for end in row["interval"])
+        assert f"{100 * row['effect']:+.1f} points on training items, 95 % interval {low} to {high}" in words
