@@ -51,6 +51,8 @@ class Task:
     priority: int = 0
     files: bool = False
     """Whether the files that the target leaves are kept for the scorer (`Attempt.workspace`)."""
+    rollout: str = ""
+    """The name that its calls carry, where somebody watches."""
 
 
 @dataclass(frozen=True)

@@ -75,5 +75,6 @@ def request_of(task: Task, messages: tuple[Message, ...], **more: Any) -> ChatRe
         repeat=task.repeat,
         priority=task.priority,
         deadline_s=task.sampling.deadline_s,
+        rollout=task.rollout,
         **more,
     )

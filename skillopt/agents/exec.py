@@ -12,6 +12,7 @@ import glob
 import itertools
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,7 +29,7 @@ from skillopt.core.skill import Skill
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.job import find_program, version_in
 from skillopt.harnesses.launch import Launch, run
-from skillopt.model.client import CallJournal
+from skillopt.model.client import Answered, CallJournal
 from skillopt.model.prices import PriceTable
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.retry import Backoff
@@ -65,6 +66,7 @@ class ExecAgent:
         prices: PriceTable,
         limits: Limits | None = None,
         backoff: Backoff | None = None,
+        on_call: Callable[[Answered], None] | None = None,
     ) -> None:
         self.settings = settings
         self.role: Role = "target"
@@ -72,6 +74,7 @@ class ExecAgent:
         self.limiter = pool.limiter(settings.account, limits)
         self.breaker = pool.breaker(settings.account)
         self.backoff = backoff or Backoff()
+        self._on_call = on_call
         self.price = prices.find(settings.model, backend=settings.backend) if settings.model else None
         self.expected = Expected()
         self._version: str | None = None
@@ -117,7 +120,7 @@ class ExecAgent:
             label=f"{task.stage}-{safe_name(task.item.id)}",
         )
         try:
-            value = await self._run(asked)
+            value = await self._run(asked, task.rollout)
         except StopRun:
             raise
         except ModelError as error:
@@ -166,12 +169,14 @@ class ExecAgent:
         """One small run, so that a missing program, login or model is told before anything is spent."""
         return await self.chat(ChatRequest((Message("user", _PROBE),), stage="probe", deadline_s=300.0))
 
-    async def _run(self, asked: AgentRequest) -> Any:
+    async def _run(self, asked: AgentRequest, rollout: str = "") -> Any:
         run = AgentRun(self, asked)
         label = f"a {asked.stage} run of {self.settings.cli.name}"
         entry = await self.journal.once(asked.key, run.record, label=label)
         if isinstance(entry, Entry) and not (entry.fresh or entry.shared):
             self.breaker.answered_before()
+        if self._on_call is not None and isinstance(entry, Entry):
+            self._on_call(Answered(entry, (Message("user", asked.workspace.prompt),), rollout))
         return entry.value
 
     def _key(self, workspace: Workspace, repeat: int, *, files: bool = False) -> str:

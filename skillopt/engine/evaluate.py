@@ -43,26 +43,27 @@ class Evaluated:
     rollouts: dict[str, list[Rollout]]
 
 
-async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str]) -> Evaluated:
-    """Roll out a skill on the given canonical splits; writes `eval_summary.json` and a directory a split.
+async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str], *, name: str = "") -> Evaluated:
+    """Roll out a skill on the given canonical splits; writes `eval_summary.json` and a directory a split. `name` is
+    what observers are told of one among several skills.
 
     A directory that holds another skill's evaluation keeps its journal; its views are those of the last skill.
     """
     tally = Tally()
     repeats = context.config.evaluation.repeats
     results: dict[str, list[Rollout]] = {}
-    for name in splits:
-        items = context.splits.named(name)
-        with staged(context, Stage.EVAL, total=len(items) * repeats, label=name, clock=f"eval_{name}") as told:
-            results[name] = await measure(context, skill, items, stage=Stage.EVAL, repeats=repeats)
-            told.measured(compute_score(r.outcome for r in results[name]))
-        count_rollouts(tally, Stage.EVAL, results[name])
+    for split in splits:
+        items = context.splits.named(split)
+        with staged(context, Stage.EVAL, total=len(items) * repeats, label=split, clock=f"eval_{split}") as told:
+            results[split] = await measure(context, skill, items, stage=Stage.EVAL, repeats=repeats)
+            told.measured(compute_score(r.outcome for r in results[split]))
+        count_rollouts(tally, Stage.EVAL, results[split])
     summary = _summary(context, skill, results, tally)
     every = [rollout for rollouts in results.values() for rollout in rollouts]
     for text in reading_notices([r.agent["skill_read"] for r in every if "skill_read" in r.agent]):
         context.emit(Notice(text=f"warning: {text}"))
     await asyncio.to_thread(_write, context, skill, results, summary)
-    context.emit(EvalEnd(summary=summary.to_json()))
+    context.emit(EvalEnd(skill=name, summary=summary))
     return Evaluated(summary, results)
 
 

@@ -19,8 +19,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
 from skillopt.gate.stream import Decision, drive
-from skillopt.records.events import RolloutEnd, StageProgress
-from skillopt.records.step import TokenCount
+from skillopt.records.events import StageProgress
 from skillopt.records.vocabulary import Stage
 
 GATE_CERTAIN, GATE_SPECULATIVE, PREFETCH = 0, 5, 10
@@ -66,14 +65,12 @@ async def measure(
                 priority=priority,
                 width=context.config.env.workers,
                 scoring=context.scoring,
+                watch=context.watch(Stage(stage), step),
             )
             for k in range(first, first + repeats)
         ]
     )
-    rollouts = [round_[n] for n in range(len(items)) for round_ in rounds]
-    for rollout in rollouts:
-        tell_rollout(context, Stage(stage), rollout)
-    return rollouts
+    return [round_[n] for n in range(len(items)) for round_ in rounds]
 
 
 def _together(parts: Sequence[StageProgress], step: int | None, before: int, total: int) -> StageProgress:
@@ -85,25 +82,6 @@ def _together(parts: Sequence[StageProgress], step: int | None, before: int, tot
         stage=parts[0].stage, step=step, done=before + done, total=total, missing=missing,
         hard=hard / measured if measured else None,
     )  # fmt: skip
-
-
-def tell_rollout(context: RunContext, stage: Stage, rollout: Rollout) -> None:
-    """Tell observers that ask for it what came of one item."""
-    if not context.emit.wants(RolloutEnd.name):
-        return
-    scored, tokens = rollout.scored, rollout.tokens
-    context.emit(
-        RolloutEnd(
-            stage=stage,
-            item=rollout.item.id,
-            repeat=rollout.repeat,
-            skill_hash=rollout.skill_hash,
-            hard=scored.hard if scored else None,
-            soft=scored.soft if scored else None,
-            error=rollout.outcome.error if isinstance(rollout.outcome, Missing) else "",
-            tokens=TokenCount(tokens.get("calls") or 0, tokens.get("prompt_tokens"), tokens.get("completion_tokens")),
-        )
-    )
 
 
 D = TypeVar("D", bound=Decision)
@@ -126,15 +104,15 @@ async def stream_decision(
     `fresh` makes the decision anew. Returns the rollouts of the decided prefix and the decision.
     """
     metric = context.metric
+    watch = context.watch(Stage(stage), step)
 
     async def one(position: int, certain: bool) -> Rollout:
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
         rollout = await run_one(
-            context.env, item, candidate, context.target, Call(Stage(stage), repeat, priority, context.scoring)
+            context.env, item, candidate, context.target, Call(Stage(stage), repeat, priority, context.scoring, watch)
         )
         context.emit(StageProgress(stage=Stage(shown_as), step=step, done=position + 1, total=len(places)))
-        tell_rollout(context, Stage(stage), rollout)
         return rollout
 
     decision = fresh()

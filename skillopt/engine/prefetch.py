@@ -63,4 +63,4 @@ class Prefetcher:
 
     async def _roll_out(self, plan: StepPlan, skill: Skill) -> None:
         items = [item for batch in plan.batches for item in batch.items]
-        await measure(self._context, skill, items, stage="rollout", priority=PREFETCH)
+        await measure(self._context, skill, items, stage="rollout", step=plan.step, priority=PREFETCH)

@@ -8,7 +8,6 @@ still ends in order, with its best skill and, where calls are left, its sealed t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -32,6 +31,7 @@ from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import try_notes
 from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.frame import ended_by, outcome_of, role_info
 from skillopt.engine.run.stages import staged
 from skillopt.engine.signal import control, refuse_constant
 from skillopt.engine.state import TrainState
@@ -47,16 +47,12 @@ from skillopt.records.events import (
     EpochStart,
     Notice,
     Outcome,
-    RoleInfo,
-    RunEnd,
     RunStart,
     StepEnd,
     StepStart,
 )
 from skillopt.records.schema import GateRecord, StepRecord
 from skillopt.records.vocabulary import Action, Stage
-
-_ROLE_FIELDS = ("role", "backend", "model", "endpoint", "auth", "reasoning_effort")
 
 
 async def train(context: RunContext) -> RunResult:
@@ -73,14 +69,8 @@ async def train(context: RunContext) -> RunResult:
     try:
         return await _train(context, rule, length)
     except BaseException as error:  # told and raised: a run that was told to begin is told to end
-        outcome: Outcome = "stopped" if isinstance(error, StopRun) else "failed"
-        context.emit(RunEnd(outcome=outcome, reason=str(error) or type(error).__name__))
+        context.emit(ended_by(error))
         raise
-
-
-def role_info(row: Mapping[str, object]) -> RoleInfo:
-    """What observers are told of a role."""
-    return RoleInfo(**{name: str(row.get(name) or "") for name in _ROLE_FIELDS})
 
 
 async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> RunResult:
@@ -171,7 +161,7 @@ class Trainer:
                         await self._prefetcher.cancel()
             self._tell_ends("done")
         except BaseException as error:
-            self._tell_ends("stopped" if isinstance(error, StopRun) else "failed")
+            self._tell_ends(outcome_of(error))
             raise
         finally:
             await self._prefetcher.cancel()

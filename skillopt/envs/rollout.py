@@ -9,7 +9,9 @@ The target reads the skill without its empty regions, so that a placeholder chan
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
@@ -28,6 +30,18 @@ from skillopt.model.types import ChatModel
 from skillopt.records.vocabulary import Stage
 
 
+class Watch(Protocol):
+    """Hears of rollouts as they begin and end."""
+
+    def begun(self) -> str:
+        """The name that the calls of the rollout will carry."""
+        ...
+
+    def ended(self, name: str, rollout: Rollout | None, seconds: float) -> None:
+        """What came of it; None when a stop or an error ended it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Call:
     """What all rollouts of a batch share. `stage` and `priority` govern the call, `repeat` is part of its identity."""
@@ -36,10 +50,26 @@ class Call:
     repeat: int = 0
     priority: int = 0
     scoring: Scoring = UNAIDED
+    watch: Watch | None = None
 
 
 async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent, call: Call) -> Rollout:
     """Attempt one item. Raises `StopRun`, `ReplayMiss` and `DataError`; every other fault of a call is `Missing`."""
+    if call.watch is None:
+        return await _rolled_out(env, item, skill, target, call)
+    name, began = call.watch.begun(), time.monotonic()
+    try:
+        rollout = await _rolled_out(env, item, skill, target, call, name)
+    except BaseException:
+        call.watch.ended(name, None, time.monotonic() - began)
+        raise
+    call.watch.ended(name, rollout, time.monotonic() - began)
+    return rollout
+
+
+async def _rolled_out(
+    env: Env, item: Item, skill: Skill, target: ChatModel | Agent, call: Call, name: str = ""
+) -> Rollout:
     task = Task(
         item=item,
         skill=Skill(without_empty_regions(skill.text)),
@@ -50,6 +80,7 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
         repeat=call.repeat,
         priority=call.priority,
         files=reads_workspace(env),
+        rollout=name,
     )
     attempt = await _attempt(env, task, target, call.scoring)
     rollout = Rollout(
@@ -65,7 +96,7 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
     )
     if attempt.lost:
         return replace(rollout, outcome=Missing(attempt.lost))
-    ctx = ScoreContext(rollout, call.stage, call.priority, scoring=call.scoring)
+    ctx = ScoreContext(rollout, call.stage, call.priority, scoring=call.scoring, told_as=name)
     outcome = await _outcome(env, item, attempt, ctx)
     if ctx.judged.calls:
         rollout = replace(rollout, tokens={**rollout.tokens, **_of_judge(ctx.judged)})

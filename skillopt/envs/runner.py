@@ -18,7 +18,7 @@ from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env
-from skillopt.envs.rollout import Call, run_one
+from skillopt.envs.rollout import Call, Watch, run_one
 from skillopt.envs.scoring import UNAIDED, Scoring
 from skillopt.model.types import ChatModel
 from skillopt.records.events import StageProgress
@@ -37,6 +37,7 @@ async def run_batch(
     repeat: int = 0,
     priority: int = 0,
     scoring: Scoring = UNAIDED,
+    watch: Watch | None = None,
 ) -> list[Rollout]:
     """All rollouts, in item order. Raises `StopRun`, `ReplayMiss`, `DataError` after everything else has stopped."""
     async with start_batch(
@@ -50,6 +51,7 @@ async def run_batch(
         repeat=repeat,
         priority=priority,
         scoring=scoring,
+        watch=watch,
     ) as batch:
         return [rollout async for rollout in batch]
 
@@ -67,12 +69,13 @@ def start_batch(
     priority: int = 0,
     lookahead: int | None = None,
     scoring: Scoring = UNAIDED,
+    watch: Watch | None = None,
 ) -> Batch:
     """Begin a batch on the running loop. `width` calls are in flight; `lookahead` bounds how many rollouts may be begun
     beyond the last one delivered (None: no bound), which bounds both memory and work that an early stop throws away."""
     if width < 1:
         raise ConfigError(f"the width of a batch must be at least 1, got {width}", hint="set env.workers")
-    call = Call(stage=stage, repeat=repeat, priority=priority, scoring=scoring)
+    call = Call(stage=stage, repeat=repeat, priority=priority, scoring=scoring, watch=watch)
     window = len(items) if lookahead is None else max(lookahead, width)
     return Batch(env, items, skill, target, call, progress=progress, width=width, window=window)
 

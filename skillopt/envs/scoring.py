@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -74,6 +74,8 @@ class ScoreContext:
     scoring: Scoring = UNAIDED
     judged: TokenSums = field(default_factory=TokenSums)
     """What the calls of the judge used; part of the rollout's tokens."""
+    told_as: str = ""
+    """The name that the calls of the judge carry, where somebody watches."""
 
     @property
     def judge(self) -> ChatModel:
@@ -85,7 +87,7 @@ class ScoreContext:
                 "this environment's scorer asks a judge, and no judge model is at hand",
                 hint="give the environment the attribute needs_judge = True, and set model.judge",
             )
-        return _Counted(self.scoring.judge, self.judged)
+        return _Counted(self.scoring.judge, self.judged, self.told_as)
 
     @property
     def seed(self) -> int:
@@ -112,13 +114,14 @@ class _Counted:
 
     inner: ChatModel
     sums: TokenSums
+    rollout: str
 
     @property
     def model(self) -> str:
         return self.inner.model
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        reply = await self.inner.chat(request)
+        reply = await self.inner.chat(replace(request, rollout=self.rollout))
         self.sums.add(reply.usage)
         return reply
 

@@ -12,7 +12,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
@@ -24,10 +24,19 @@ from skillopt.model.traffic.passage import Passage
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
-from skillopt.model.types import Advise, Backend, ChatReply, ChatRequest, Meter, Role, ToolCall, Usage, no_advice
+from skillopt.model.types import (
+    Advise,
+    Backend,
+    ChatReply,
+    ChatRequest,
+    Message,
+    Meter,
+    Role,
+    ToolCall,
+    Usage,
+    no_advice,
+)
 from skillopt.model.usage import believable, combined, usage_from_json
-from skillopt.records.events import CallEnd
-from skillopt.records.step import TokenCount
 from skillopt.store.journal import Entry, Recorded
 
 KEY_VERSION = 1
@@ -52,17 +61,13 @@ class CallJournal(Protocol):
         ...
 
 
-def call_end(entry: Entry) -> CallEnd:
-    """What observers that ask for it are told of an answer."""
-    return CallEnd(
-        role=entry.role,
-        model=entry.model,
-        stage=entry.stage,
-        recorded=not entry.fresh,
-        seconds=entry.elapsed_s,
-        tokens=TokenCount(entry.calls, entry.prompt_tokens, entry.completion_tokens),
-        usd=entry.usd,
-    )
+@dataclass(frozen=True)
+class Answered:
+    """An answer, from the model or the journal, with what was asked; `rollout` names what it was asked for."""
+
+    entry: Entry
+    messages: tuple[Message, ...]
+    rollout: str = ""
 
 
 @runtime_checkable
@@ -106,7 +111,7 @@ class Client:
         reasoning_effort: str = "",
         notify: Callable[[str], None] | None = None,
         secrets: Collection[str] = (),
-        on_call: Callable[[CallEnd], None] | None = None,
+        on_call: Callable[[Answered], None] | None = None,
         advise: Advise = no_advice,
     ) -> None:
         """`on_call` hears of every answer, from the model or from the journal; `advise` what to do after a fault."""
@@ -153,7 +158,7 @@ class Client:
         if isinstance(entry, Entry) and not (entry.fresh or entry.shared):
             self.breaker.answered_before()
         if self._on_call is not None and isinstance(entry, Entry):
-            self._on_call(call_end(entry))
+            self._on_call(Answered(entry, request.messages, request.rollout))
         return reply_from_json(entry.value)
 
     def watch(self, request: ChatRequest, reply: ChatReply) -> None:

@@ -73,7 +73,7 @@ class ChatRequest:
 
     In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat,
     and, where given, tools and tool_choice.
-    Not in it: stage, priority, deadline_s, attempts, idempotency_key, schema_name.
+    Not in it: stage, priority, deadline_s, attempts, idempotency_key, schema_name, rollout.
     """
 
     messages: tuple[Message, ...]
@@ -98,6 +98,8 @@ class ChatRequest:
     attempts: int = 5
     idempotency_key: str = ""
     """Filled in by the client: names this purchase to the provider, so that a repeated one is not billed twice."""
+    rollout: str = ""
+    """The rollout that it is asked for, where somebody watches."""
 
     def key_fields(self) -> dict[str, JsonValue]:
         """The request's share of the journal key."""

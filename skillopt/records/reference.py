@@ -9,7 +9,18 @@ from typing import cast
 from skillopt.records import schema
 from skillopt.records.codec import RECORD_VERSION
 from skillopt.records.evaluation import EvalSummary
-from skillopt.records.events import EVENT_VERSION, EVENTS, ON_REQUEST, STAMP, Event, StageProgress
+from skillopt.records.events import (
+    EVENT_VERSION,
+    EVENTS,
+    ON_REQUEST,
+    STAMP,
+    Event,
+    RateInfo,
+    RoleInfo,
+    Said,
+    Score,
+    StageProgress,
+)
 from skillopt.records.vocabulary import Action, Stage, Veto
 
 _FILES: tuple[tuple[type[object], str], ...] = (
@@ -36,17 +47,23 @@ def events_page() -> str:
     parts = [
         "# Events",
         "What a run tells while it goes on: to observers (`on_event`), to the screen, and line by line in "
-        "`logs/events.jsonl`, which can be followed from elsewhere. Generated from `skillopt/records/events.py`; "
+        "`logs/events.jsonl`, which can be followed from elsewhere. Generated from `skillopt/records/events/`; "
         f"version {EVENT_VERSION}.",
         "Every event has these fields besides its own: `seq` (counts through all processes of a run), `time` (seconds "
         "since 1970), `run_id`, and `replayed`: true when an earlier process of the run told the very same, as after a "
         "kill, so that a tracker which was there passes over it. A stage, step, epoch or run that starts also ends; "
         "`outcome` says whether it was `done`, `stopped` (budget, patience, a fault of the provider) or `failed`.",
         "An observer is a callable that takes the event, or an object with methods named after events "
-        "(`on_gate_verdict`). Observers only read, and what one of them raises ends nothing.",
+        "(`on_gate_verdict`). Observers only read. Each works on a thread of its own behind a bounded queue, so that "
+        "a slow one delays nothing; what it missed is counted in `Result.observer_faults`. One that raises is told "
+        "nothing more, and the run says so once, as a notice.",
         _table(["event", "told", "fields"], [_event_row(kind) for kind in EVENTS.values()]),
-        f"`{StageProgress.name}` is not written to the file. {' and '.join(f'`{n}`' for n in sorted(ON_REQUEST))} come "
-        "only to observers that ask for them (`Events.add(observer, on_request=[...])`).",
+        f"`{StageProgress.name}` is not written to the file, nor are "
+        + ", ".join(f"`{name}`" for name in sorted(ON_REQUEST))
+        + ": they come only to an observer that has a method for them (`on_rollout_end`).",
+        "## What stands inside events",
+        *(f"`{kind.__name__}`: {_first(kind)}\n\n{_fields_table(kind)}" for kind in (RoleInfo, Score, RateInfo, Said)),
+        "Records (`StepRecord`, `GateRecord`, `Summary` …) are on [their page](records.md).",
         "## Stages",
         _table(["stage", "role", "what people call it"], [[f"`{s}`", s.role, s.heading] for s in Stage]),
     ]

@@ -147,6 +147,11 @@ class Database:
         with typed_errors(self.path):
             return self._connection.execute(query, (after, *values)).fetchall()
 
+    def last(self) -> int:
+        """The seq of the last row; 0 for none."""
+        with typed_errors(self.path):
+            return self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()[0]
+
     def count(self, kind: str | None) -> int:
         """Number of entries, of one kind or all."""
         condition, values = ("WHERE kind = ?", (kind,)) if kind is not None else ("", ())

@@ -99,6 +99,8 @@ class Journal:
         # Serialises use of the connection; held for one statement, never across an await.
         self._lock = threading.Lock()
         self._commits = 0
+        self.known = database.last()
+        """The last entry that stood here when this process began."""
         self._closed = False
         # What a replay wants to write stays in memory.
         self._overlay: dict[str, Row] = {}

@@ -126,12 +126,16 @@ def test_an_error_ends_what_had_begun(tmp_path, monkeypatch):
 
 def test_events_on_request_come_only_to_who_asks():
     seen: list[Event] = []
+    incurious: list[Event] = []
     call = CallEnd(role="target")
     Events([seen.append])(call)
     assert seen == []
     asked = Events([seen.append], on_request=[CallEnd.name])
+    asked.add(incurious.append)
     asked(call)
-    assert [e.name for e in seen] == ["call.end"] and asked.wants("notice")
+    asked(Notice(text="to all"))
+    assert [e.name for e in seen] == ["call.end", "notice"] and asked.wants("notice")
+    assert [e.name for e in incurious] == ["notice"], "not to the others"
 
 
 def test_secrets_are_taken_out_of_nested_records_and_a_faulty_observer_costs_nothing():
@@ -143,7 +147,10 @@ def test_secrets_are_taken_out_of_nested_records_and_a_faulty_observer_costs_not
     events = Events([broken, seen.append], hidden=["hunter2-hunter2"])
     events(RunStart(out_root="/x/hunter2-hunter2", splits={"train": 1}))
     events(Notice(text="hunter2-hunter2"))
-    assert "hunter2" not in str(seen) and len(events.faults) == 1 and [e.seq for e in seen] == [1, 2]
+    assert "hunter2" not in str(seen) and [e.seq for e in seen] == [1, 2, 3]
+    assert events.faults == ["observer broken failed on run.start: ValueError: no"] and events.late == []
+    told = [e.text for e in seen if isinstance(e, Notice)]
+    assert told[0] == f"warning: {events.faults[0]}; it is told nothing more", "once, and at once"
 
 
 def test_every_class_is_in_the_table():

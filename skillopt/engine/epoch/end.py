@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from skillopt.core.aio import gather_all
-from skillopt.core.errors import StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count
 from skillopt.engine.acceptance.rule import AcceptanceRule
@@ -21,12 +20,13 @@ from skillopt.engine.epoch import meta_reflect, slow_update
 from skillopt.engine.epoch.comparison import Comparison, compare, write_comparison
 from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.frame import outcome_of
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.epoch.meta_skill import ask_memory
 from skillopt.optimizer.epoch.slow_update import ask_guidance
 from skillopt.optimizer.schemas.epoch import Written
-from skillopt.records.events import EpochResult, Outcome
+from skillopt.records.events import EpochResult
 from skillopt.records.schema import RESULT_FILES, EpochRecord
 from skillopt.records.vocabulary import Action, Stage
 
@@ -185,15 +185,12 @@ def _remembered(
 def told(work: EpochWork, total: int | None = None) -> Generator[None]:
     """Start a mechanism and end it, on every way out."""
     work.start(total)
-    outcome: Outcome = "failed"
     try:
         yield
-        outcome = "done"
-    except (StopRun, GeneratorExit):
-        outcome = "stopped"
+    except BaseException as error:  # told and raised
+        work.end(outcome_of(error))
         raise
-    finally:
-        work.end(outcome)
+    work.end()
 
 
 async def _keep(work: EpochWork, state: TrainState, result: EpochRecord) -> TrainState:

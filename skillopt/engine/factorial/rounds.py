@@ -46,10 +46,11 @@ async def roll_out(
     places = asyncio.Semaphore(context.config.env.workers)
     done = [0, 0]
     hard = [0.0]
+    watch = context.watch(Stage.ROLLOUT, step)
 
     async def one(n: int) -> Rollout:
         async with places:
-            call = Call(Stage.ROLLOUT, trials[n].draw, scoring=context.scoring)
+            call = Call(Stage.ROLLOUT, trials[n].draw, scoring=context.scoring, watch=watch)
             return await run_one(context.env, items[trials[n].item], skills[n], context.target, call)
 
     async def first(n: int) -> Rollout:

@@ -30,6 +30,7 @@ from skillopt.engine.factorial.views import round_record, write_round
 from skillopt.engine.length import Length, plans, schedule_total
 from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.context import RunContext, count_rollouts
+from skillopt.engine.run.frame import outcome_of
 from skillopt.engine.run.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.engine.test_reserve import set_aside_for_end
@@ -81,7 +82,7 @@ class FactorialTrainer:
                     self._tell_ends("done")
             self._tell_ends("done")
         except BaseException as error:
-            self._tell_ends("stopped" if isinstance(error, StopRun) else "failed")
+            self._tell_ends(outcome_of(error))
             raise
         finally:
             await self._views.written()

@@ -19,6 +19,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.events import Events
+from skillopt.engine.run.rollouts import Rollouts, RolloutWatch
 from skillopt.engine.run.timings import Timings
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.episodes.recipe import Recipe
@@ -31,6 +32,7 @@ from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.records.directory import RunDir
+from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
 
@@ -65,6 +67,7 @@ class RunContext:
     before_test: Callable[[], Awaitable[None]] | None = None
     """Of several runs side by side: asks the initial skill's sealed test once for all of them."""
     notices: list[str] = field(default_factory=list[str])
+    rollouts: Rollouts = field(default_factory=lambda: Rollouts(Events()))
 
     @property
     def scoring(self) -> Scoring:
@@ -81,6 +84,10 @@ class RunContext:
     @cached_property
     def _recipe(self) -> Recipe | None:
         return recipe_of(self.env, self.config.env, self.config.env_settings)
+
+    def watch(self, stage: Stage, step: int | None) -> RolloutWatch | None:
+        """Who hears of the rollouts of a stage; None where nobody asks for them."""
+        return self.rollouts.watch(stage, step, self.env.pass_threshold)
 
     @property
     def metric(self) -> Metric:
@@ -122,7 +129,7 @@ class RunContext:
         return bool(reminders(self.config))
 
     def quiet(self) -> RunContext:
-        """The same run for work that nobody watches: no events, no clock."""
+        """The same run for work ahead: no events but those of its rollouts and calls, no clock."""
         return replace(self, emit=Events(), timings=Timings())
 
     def optimizer_settings(self) -> OptimizerSettings:

@@ -1,8 +1,9 @@
-"""Fan-out of events to observers. Observers only read; the fault of one is kept and costs nothing else.
+"""Fan-out of events to observers. Observers only read; the fault of one is kept, told once, and costs nothing else.
 
 Here an event gets its stamp and loses its secrets. `continue_log` joins the run's `logs/events.jsonl`: numbers go on
 from where the last process stopped, and what is told once more is marked `replayed`. The file is one of the volatile
-ones: two runs with equal results may differ in it.
+ones: two runs with equal results may differ in it. A fault is told to the others as a notice when it happens; what
+comes to light after the run's end (events that a slow observer never got) is in `late`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import cast
@@ -20,35 +21,48 @@ from typing import cast
 from skillopt.core.errors import RunDirError
 from skillopt.core.json_types import as_object, parse_json
 from skillopt.core.redact import redact
-from skillopt.records.events import ON_REQUEST, Event, StageProgress, read_event, stamped
+from skillopt.engine.run.delivery import Queued, fault_of
+from skillopt.records.events import ON_REQUEST, Event, Notice, RunEnd, StageProgress, read_event, stamped
 from skillopt.store.journal import Journal
 
 Observer = Callable[[Event], None]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Watching:
+    """An observer, and the events of `ON_REQUEST` that it asked for."""
+
+    observer: Observer
+    wanted: frozenset[str]
 
 
 class Events:
     """The run's `Emit`: redacts text, stamps each event, hands it to every observer, contains their exceptions."""
 
     def __init__(
-        self, observers: Sequence[Observer] = (), *, hidden: Sequence[str] = (), on_request: Sequence[str] = ()
+        self, observers: Sequence[Observer] = (), *, hidden: Sequence[str] = (), on_request: Collection[str] = ()
     ) -> None:
-        """`on_request` names the events of `ON_REQUEST` that somebody here wants to see."""
-        self._observers = list(observers)
+        """`on_request` names the events of `ON_REQUEST` that these observers want to see."""
+        self._watching: list[_Watching] = []
         self._secrets = tuple(hidden)
-        self._wanted = set(on_request)
         self._seq, self._run_id = 0, ""
+        self._ended = False
         self._earlier: Counter[str] = Counter()
         """What earlier processes of the run told, each as often as it was told."""
         self.faults: list[str] = []
+        """What went wrong with observers, in the order in which it came to light."""
+        self.late: list[str] = []
+        """Those of them that no notice has told, because the run was over."""
+        for observer in observers:
+            self.add(observer, on_request=on_request)
 
-    def add(self, observer: Observer, *, on_request: Sequence[str] = ()) -> None:
+    def add(self, observer: Observer, *, on_request: Collection[str] = ()) -> None:
         """Watch from now on."""
-        self._observers.append(observer)
-        self._wanted.update(on_request)
+        self._watching.append(_Watching(observer, frozenset(on_request)))
 
     def wants(self, name: str) -> bool:
         """Whether an event of this name would be seen; events on request are not even made otherwise."""
-        return name not in ON_REQUEST or name in self._wanted
+        return name not in ON_REQUEST or any(name in each.wanted for each in self._watching)
 
     def conceal(self, hidden: Sequence[str]) -> None:
         """Values that must not appear in any event."""
@@ -63,22 +77,56 @@ class Events:
         self.add(event_log(path))
 
     def __call__(self, event: Event, /) -> None:
-        """Emit one event. Never raises."""
+        """Emit one event. Never raises. An event that is made `replayed` stays so."""
         if not self.wants(event.name):
             return
         made = _concealed(event, self._secrets)
         self._seq += 1
-        told = "" if isinstance(made, StageProgress) or not self._earlier else _told(made)
-        replayed = bool(told) and self._earlier[told] > 0
-        if replayed:
-            self._earlier[told] -= 1
-        made = stamped(made, seq=self._seq, time=round(time.time(), 3), run_id=self._run_id, replayed=replayed)
-        for observer in list(self._observers):
-            try:
-                observer(made)
-            except Exception as error:  # noqa: BLE001 - an observer's fault must not end a paid run; it is kept and shown
-                self._observers.remove(observer)
-                self.faults.append(f"observer {observer!r} failed on {made.name}: {type(error).__name__}: {error}")
+        again = event.replayed or self._was_told(made)
+        made = stamped(made, seq=self._seq, time=round(time.time(), 3), run_id=self._run_id, replayed=again)
+        failed: list[tuple[_Watching, str]] = []
+        for each in list(self._watching):
+            if made.name in ON_REQUEST and made.name not in each.wanted:
+                continue
+            fault = fault_of(each.observer, made)
+            if fault is None and isinstance(each.observer, Queued):
+                fault = each.observer.fault
+            if fault is not None:
+                failed.append((each, fault))
+        self._ended = self._ended or isinstance(made, RunEnd)
+        for each, fault in failed:
+            self._watching.remove(each)
+            self._tell_fault(fault)
+
+    def close(self) -> None:
+        """Give queued observers the time they may take for what is left. Idempotent; blocks: not for an event loop."""
+        self._ended = True
+        queued = [(each, each.observer) for each in self._watching if isinstance(each.observer, Queued)]
+        for _, observer in queued:
+            observer.finish()
+        for each, observer in queued:
+            for fault in (observer.wait(), observer.fault):
+                if fault is not None:
+                    self._tell_fault(fault)
+            self._watching.remove(each)
+
+    def _tell_fault(self, fault: str) -> None:
+        fault = redact(fault, self._secrets)
+        self.faults.append(fault)
+        if self._ended:
+            self.late.append(fault)
+        else:
+            self(Notice(text=f"warning: {fault}; it is told nothing more"))
+
+    def _was_told(self, event: Event) -> bool:
+        """Whether an earlier process has told this; each of its tellings counts once."""
+        if isinstance(event, StageProgress) or event.name in ON_REQUEST or not self._earlier:
+            return False
+        told = _told(event)
+        if self._earlier[told] <= 0:
+            return False
+        self._earlier[told] -= 1
+        return True
 
 
 def run_id_of(journal: Journal) -> str:

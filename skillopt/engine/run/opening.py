@@ -33,6 +33,7 @@ from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index, load_env, starting_skill
+from skillopt.engine.run.rollouts import Rollouts
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.spent import remember_in, spent_before
 from skillopt.engine.run.timings import Timings
@@ -169,8 +170,9 @@ async def open_run_context(
         executor = _executor(config, given, stack)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
+        rollouts = Rollouts(emit, journal.known)
         clients, roles = _models(
-            config, env, run_dir, journal, budget, prices, emit, executor, stack, given, need, replay=replay
+            config, env, run_dir, journal, budget, prices, emit, rollouts, executor, stack, given, need, replay=replay
         )
         judge = clients.get("judge")
         target = clients.get("target") or clients["judge"]
@@ -199,6 +201,7 @@ async def open_run_context(
             roles=roles,
             judge=judge,
             before_test=given.commons.before_test if given.commons is not None else None,
+            rollouts=rollouts,
         )
         for role in asked_roles(env, need):
             await probe(clients[role])
@@ -235,6 +238,7 @@ def _models(
     budget: Budget,
     prices: PriceTable,
     emit: Events,
+    rollouts: Rollouts,
     executor: Executor,
     stack: AsyncExitStack,
     given: Given,
@@ -257,7 +261,7 @@ def _models(
             chosen = replace(chosen, executor=executor)
             emit.conceal(chosen.secrets)
             at_once = agents_at_once(config.env.workers, emit)
-            agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices,
+            agent = ExecAgent(chosen, journal=journal, meter=budget, pool=pool, prices=prices, on_call=rollouts.called,
                               limits=EndpointLimits(width=at_once, ceiling=at_once))  # fmt: skip
             stack.push_async_callback(agent.aclose)
             clients[role] = agent
@@ -283,7 +287,7 @@ def _models(
             limits=EndpointLimits(width=width),
             reasoning_effort=settings.reasoning_effort,
             notify=lambda text: emit(Notice(text=text)),
-            on_call=emit,
+            on_call=rollouts.called,
             secrets=certain((*secrets, *own)),
             advise=partial(advice, role=settings),
         )

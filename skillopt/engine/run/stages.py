@@ -11,9 +11,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from skillopt.core.errors import StopRun
 from skillopt.core.outcome import Score as MeasuredScore
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.frame import outcome_of
 from skillopt.records.events import Outcome, Score, StageEnd, StageStart
 from skillopt.records.vocabulary import Stage
 
@@ -48,16 +48,15 @@ def staged(
 ) -> Generator[Told]:
     """Start a stage and end it. `clock` is its name among the timings, where that is not the stage's own."""
     context.emit(StageStart(stage=stage, step=step, epoch=epoch, total=total, label=label))
-    told, outcome = Told(), "failed"
+    told = Told()
+    outcome: Outcome = "done"
     try:
         with context.timings.measure(step, clock or stage.clock):
             yield told
-        outcome = "done"
-    except StopRun:
-        outcome = "stopped"
+    except BaseException as error:  # told and raised
+        outcome = outcome_of(error)
         raise
     finally:
-        end: Outcome = "done" if outcome == "done" else "stopped" if outcome == "stopped" else "failed"
         context.emit(
-            StageEnd(stage=stage, step=step, epoch=epoch, outcome=end, score=told.score, counts=dict(told.counts))
+            StageEnd(stage=stage, step=step, epoch=epoch, outcome=outcome, score=told.score, counts=dict(told.counts))
         )
