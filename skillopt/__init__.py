@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from skillopt import trackers as trackers
     from skillopt.api import scorers as scorers
     from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.comparing import Comparison as Comparison
@@ -68,12 +69,13 @@ _HOMES = {
     "Splits": "skillopt.envs.base",
     "open_run": "skillopt.records.reading",
 }
-_MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors"}
+_MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors", "trackers": "skillopt.trackers"}
 
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
     "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "compare", "errors", "evaluate", "evaluate_async",
     "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan", "scorers",
+    "trackers",
 ]  # fmt: skip
 
 

@@ -36,6 +36,8 @@ class Evaluation:
     scores: Mapping[str, Measured]
     table: PairedTable
     cost: float | None
+    observer_faults: tuple[str, ...] = ()
+    """Which observers failed on the way, and what slow ones missed."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Everything as JSON values."""
@@ -158,12 +160,13 @@ async def _evaluate(
     names = split_names(split)
     evaluating = await asyncio.to_thread(prepare, asked.resolved, found, names, asked.given, replay=replay)
     directory = await asyncio.to_thread(evaluating.place.claim)
-    done = await evaluating.run(directory, observers, replay=replay)
+    ended = await evaluating.run(directory, observers, replay=replay)
+    done = ended.found
     scores = {name: _means([r for part in one.rollouts.values() for r in part]) for name, one in done.items()}
     costs = [one.summary.cost for one in done.values()]
     known = [cost for cost in costs if cost is not None]
     usd = sum(known) if len(known) == len(costs) else None
-    return Evaluation(directory, found, scores, PairedTable.of(scores), usd)
+    return Evaluation(directory, found, scores, PairedTable.of(scores), usd, ended.faults)
 
 
 def _means(rollouts: list[Rollout]) -> Measured:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillopt.api.watching import add_all
+from skillopt.api.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
@@ -17,12 +17,15 @@ from skillopt.core.item import safe_name
 from skillopt.core.skill import Skill
 from skillopt.engine.evaluate import Evaluated, evaluate, split_names
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.events import Events, Observer
+from skillopt.engine.run.events import Observer
+from skillopt.engine.run.frame import evaluation_told
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import EVALUATION, OutputDirectory, eval_place, evaluation_identity
 from skillopt.engine.run.prepare import load_env, read_skill
 from skillopt.records.directory import RunDir
+from skillopt.trackers.base import Tracker
+from skillopt.trackers.choose import trackers_of
 
 __all__ = ["Evaluated", "Evaluating", "prepare", "read_skill", "split_names"]
 
@@ -37,6 +40,7 @@ class Evaluating:
     splits: tuple[str, ...]
     identity: str
     place: OutputDirectory
+    trackers: list[Tracker]
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -45,26 +49,44 @@ class Evaluating:
 
     async def run(
         self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False
-    ) -> dict[str, Evaluated]:
-        """Measure every skill in a claimed directory, by name."""
-        events = Events()
-        add_all(events, observers)
+    ) -> EvaluationEnded:
+        """Measure every skill in a claimed directory."""
+        alone = len(self.skills) == 1
         try:
-            async with open_run_context(
-                self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
-            ) as context:
+            async with (
+                watched([*observers, *observers_of(self.trackers)]) as events,
+                open_run_context(
+                    self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
+                ) as context,
+            ):
                 context.journal.set_meta(EVALUATION, self.identity)
-                return {name: await evaluate(self._own(context, directory, name), skill, self.splits)
-                        for name, skill in self.skills.items()}  # fmt: skip
+                tell_notices(context, self.trackers)
+                with evaluation_told(context, self.splits):
+                    found = {
+                        name: await evaluate(
+                            self._own(context, directory, name), skill, self.splits, name="" if alone else name
+                        )
+                        for name, skill in self.skills.items()
+                    }
         except BaseException:
             self.place.discard_unpaid(directory)
             raise
+        return EvaluationEnded(found, tuple(events.faults), tuple(events.late))
 
     def _own(self, context: RunContext, directory: Path, name: str) -> RunContext:
         """The context with a directory for one of several skills."""
         if len(self.skills) == 1:
             return context
         return replace(context, run_dir=RunDir(directory / safe_name(name)))
+
+
+@dataclass(frozen=True)
+class EvaluationEnded:
+    """What was measured by skill, which observers failed on the way, and which of these faults no notice has told."""
+
+    found: Mapping[str, Evaluated]
+    faults: tuple[str, ...]
+    late: tuple[str, ...]
 
 
 def prepare(
@@ -85,4 +107,5 @@ def prepare(
     each = [evaluation_identity(config, skill, splits, given) for skill in skills.values()]
     identity = each[0] if len(each) == 1 else digest([list(skills), each])
     alone = next(iter(skills.values())) if len(skills) == 1 else Skill("")
-    return Evaluating(resolved, given, skills, splits, identity, eval_place(config, identity, alone))
+    return Evaluating(resolved, given, skills, splits, identity, eval_place(config, identity, alone),
+                      trackers_of(config.tracking))  # fmt: skip

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillopt.api.watching import add_all
+from skillopt.api.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
-from skillopt.engine.run.events import Events, Observer
+from skillopt.engine.run.events import Observer
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import OutputDirectory, train_place
@@ -21,6 +21,8 @@ from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.trainer import train
 from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.forecast.workload import Range
+from skillopt.trackers.base import Tracker
+from skillopt.trackers.choose import trackers_of
 
 __all__ = ["Ended", "Plan", "Range", "Training", "prepare"]
 
@@ -34,6 +36,7 @@ class Training:
     work: Work
     place: OutputDirectory
     plan: Plan
+    trackers: list[Tracker]
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -52,30 +55,34 @@ class Training:
         self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False, allow_change: bool = False
     ) -> Ended:
         """Train in a claimed directory. Raises one-line errors; a stop in order is in the result."""
-        events = Events()
-        add_all(events, observers)
         try:
-            async with open_run_context(
-                self.resolved,
-                out_root=directory,
-                emit=events,
-                need="train",
-                replay=replay,
-                allow_config_change=allow_change,
-                given=self.given,
-            ) as context:
-                return Ended(await train(context), tuple(events.faults))
+            async with (
+                watched([*observers, *observers_of(self.trackers)]) as events,
+                open_run_context(
+                    self.resolved,
+                    out_root=directory,
+                    emit=events,
+                    need="train",
+                    replay=replay,
+                    allow_config_change=allow_change,
+                    given=self.given,
+                ) as context,
+            ):
+                tell_notices(context, self.trackers)
+                result = await train(context)
         except BaseException:
             self.place.discard_unpaid(directory)
             raise
+        return Ended(result, tuple(events.faults), tuple(events.late))
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended, and which observers failed on the way."""
+    """How a run ended, which observers failed on the way, and which of these faults no notice has told."""
 
     result: RunResult
     faults: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
     @property
     def stopped(self) -> str | None:
@@ -93,4 +100,4 @@ def prepare(resolved: Resolved, given: Given = NOTHING, *, replay: bool = False)
     work = load_work(resolved.config, given)
     given = replace(given, loaded=(work.env, work.splits))
     place = train_place(work, replay=replay)
-    return Training(resolved, given, work, place, plan_of(work, place.directory))
+    return Training(resolved, given, work, place, plan_of(work, place.directory), trackers_of(resolved.config.tracking))

@@ -1,35 +1,43 @@
 """Observers: functions of one event, or objects with a method for each event they care for.
 
 `on_gate_verdict(event)` is called for `gate.verdict`, `on_event(event)` for every event that has no method of its own.
-`rollout.end` and `call.end` are many: they are only told to an object with a method of that name.
+What is told on request only (`rollout.end`, `call.end`, `call.content`) goes to an object with a method of that name.
+Each observer has a thread and a bounded queue of its own, so that none of them can delay a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from skillopt.core.errors import ConfigError
-from skillopt.records.events import ON_REQUEST, Event
+from skillopt.engine.run.delivery import Queued, named
+from skillopt.records.events import ON_REQUEST, Event, Notice
 
 if TYPE_CHECKING:
+    from skillopt.engine.run.context import RunContext
     from skillopt.engine.run.events import Events
+    from skillopt.trackers.base import Tracker
 
 Observer: TypeAlias = Union["Callable[[Event], object]", object]
 """A callable, or an object with methods `on_<event name with _>`."""
 
+_log = logging.getLogger("skillopt")
+
 
 def observers_of(given: Observer | Sequence[Observer] | None) -> list[Callable[[Event], None]]:
-    """What `on_event` was given as a list of functions. Raises `ConfigError` for what cannot watch."""
+    """What `on_event` was given as a list of functions that never wait. Raises `ConfigError` for what cannot watch."""
     if given is None:
         return []
     several = cast("Sequence[Observer]", given) if isinstance(given, (list, tuple)) else [given]
-    return [_observer(one) for one in several]
+    return [Queued(_observer(one)) for one in several]
 
 
-def _observer(one: Observer) -> Callable[[Event], None]:
+def _observer(one: Observer) -> Callable[[Event], object]:
     if callable(one):
-        return cast("Callable[[Event], None]", one)
+        return cast("Callable[[Event], object]", one)
     if not any(name.startswith("on_") for name in dir(one)):
         raise ConfigError(
             f"on_event: {type(one).__name__} can neither be called nor has it a method on_<event>",
@@ -46,7 +54,7 @@ class ByMethod:
         self._watching = watching
 
     def __repr__(self) -> str:
-        return repr(self._watching)
+        return named(self._watching)
 
     @property
     def on_request(self) -> tuple[str, ...]:
@@ -66,4 +74,32 @@ def _method(name: str) -> str:
 def add_all(events: Events, observers: Sequence[Callable[[Event], None]]) -> None:
     """Let everybody watch, with what they ask for."""
     for observer in observers:
-        events.add(observer, on_request=observer.on_request if isinstance(observer, ByMethod) else ())
+        asked: Collection[str] = getattr(observer, "on_request", ())
+        events.add(observer, on_request=asked)
+
+
+@asynccontextmanager
+async def watched(observers: Sequence[Callable[[Event], None]]) -> AsyncGenerator[Events]:
+    """The events of a run while it goes on. At its end slow observers get the time they may take; where the run raises,
+    what they missed is logged, because no result can hold it."""
+    import asyncio
+
+    from skillopt.engine.run.events import Events
+
+    events = Events()
+    add_all(events, observers)
+    try:
+        yield events
+    except BaseException:
+        await asyncio.to_thread(events.close)
+        for fault in events.late:
+            _log.warning(fault)
+        raise
+    await asyncio.to_thread(events.close)
+
+
+def tell_notices(context: RunContext, trackers: Sequence[Tracker]) -> None:
+    """What the user should know of the trackers before the run begins."""
+    for tracker in trackers:
+        for text in tracker.notices:
+            context.emit(Notice(text=f"warning: {text}"))

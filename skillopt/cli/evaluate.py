@@ -23,12 +23,14 @@ def run_evaluation(resolved: Resolved, path: Path, split: str, *, replay: bool) 
     for text in evaluating.notices:
         screen.line(f"note: {text}")
     screen.line(f"Skill: {path} ({skill.hash})")
-    screen.line(f"Target: {resolved.config.model.target} via {resolved.config.model.target_backend}")
     out_root = evaluating.place.claim()
     begun = time.monotonic()
     with Display(screen, workers=resolved.config.env.workers) as display:
-        summary = asyncio.run(evaluating.run(out_root, [display], replay=replay))["skill"].summary
+        ended = asyncio.run(evaluating.run(out_root, [display], replay=replay))
+    summary = ended.found["skill"].summary
     show_eval(screen, summary)
     show_eval_bill(screen, summary, time.monotonic() - begun)
     screen.line(f"Results: {out_root / 'eval_summary.json'}")
+    for text in ended.late:
+        screen.line(f"note: {text}")
     return faults.DONE

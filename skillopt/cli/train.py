@@ -61,7 +61,7 @@ def run_training(resolved: Resolved, asked: TrainArgs) -> int:
         ended = asyncio.run(
             training.run(out_root, observers, replay=asked.replay, allow_change=asked.allow_config_change)
         )
-    _conclude(screen, out_root, training.plan, ended.faults)
+    _conclude(screen, out_root, training.plan, ended.late)
     if ended.stopped:
         screen.line(f"stopped: {ended.stopped}")
     return exit_code(ended)

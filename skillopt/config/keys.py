@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 Change = Literal["fixed", "grow", "any", "none"]
 """What may happen to a key between two starts of one run: nothing, only growth, any change, or it is not compared."""
 
-SECTIONS = ("model", "train", "gradient", "optimizer", "evaluation", "env", "budget", "executor")
+SECTIONS = ("model", "train", "gradient", "optimizer", "evaluation", "env", "budget", "executor", "tracking")
 
 
 @dataclass(frozen=True)

@@ -1,94 +1,117 @@
-"""A tracker's queue and thread: events are put in without waiting and reach the store when it is ready.
+"""What all trackers share: which events reach a store, and the figures of an event.
 
-A full queue drops the event and counts it: a run is never delayed. `run.end` and `eval.end` are waited for, within
-`drain_s`, so that what was told is stored before the program ends. The first fault of a store is kept in `faults` and
-ends the tracker; the run goes on. Replayed events are passed over, except the start, which finds the earlier record.
+A tracker is an observer in front of a sink. Progress does not reach the sink, nor does what an earlier process of the
+run has told; but where something new comes inside a step or stage that had begun before, the sink hears of that
+beginning first. Whoever watches a run puts a queue around the tracker (`engine.run.delivery`), so a sink may take its
+time and raise what goes wrong.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
-from skillopt.records.events import EvalEnd, Event, RunEnd, RunStart, StageProgress
+from skillopt.records.events import (
+    BudgetUpdated,
+    BudgetWarning,
+    EvalEnd,
+    Event,
+    GateVerdict,
+    Notice,
+    RunEnd,
+    RunStart,
+    StageEnd,
+    StageProgress,
+    StageStart,
+    StepEnd,
+    StepStart,
+)
 
-_MOST = 10_000
+_Frame: TypeAlias = tuple[object, ...]
+_FRAMELESS = (RunEnd, BudgetUpdated, BudgetWarning, Notice)
+"""What says nothing of the step or stage that it comes in."""
 
 
 class Sink(Protocol):
-    """Where events go. Called on the tracker's thread, in order."""
+    """Where events go, in order, one at a time. What it raises is shown to the user and ends the tracking."""
 
     def take(self, event: Event) -> None:
         """Store what the event says."""
         ...
 
     def close(self) -> None:
-        """Write what is open. Idempotent."""
+        """Write what is open; the run is over. Idempotent."""
         ...
 
 
 class Tracker:
-    """An observer in front of a sink."""
+    """An observer in front of a sink. `drain_s` is what the end of a run may wait for it."""
 
-    def __init__(self, sink: Sink, *, name: str, drain_s: float = 30.0, most: int = _MOST) -> None:
-        self._sink, self._name, self._drain_s = sink, name, drain_s
-        self._queue: queue.Queue[Event | None] = queue.Queue(most)
-        self._thread: threading.Thread | None = None
-        self.dropped = 0
-        """Events that came while the queue was full."""
-        self.faults: list[str] = []
-        """Why it stopped tracking; empty while all is well."""
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        name: str,
+        drain_s: float = 30.0,
+        on_request: Sequence[str] = (),
+        notices: Sequence[str] = (),
+    ) -> None:
+        self._sink, self._name = sink, name
+        self.drain_s, self.on_request, self.notices = drain_s, tuple(on_request), tuple(notices)
+        self._held: dict[_Frame, Event] = {}
+        """What began earlier, was told then, and has not ended."""
+        self._open: set[_Frame] = set()
+        """What the sink knows to have begun."""
 
     def __repr__(self) -> str:
         return self._name
 
     def __call__(self, event: Event) -> None:
-        """Take an event without waiting for the store. The end of a run waits, and raises what went wrong."""
-        if isinstance(event, StageProgress) or (event.replayed and not isinstance(event, RunStart | RunEnd | EvalEnd)):
-            return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=f"tracker {self._name}", daemon=True)
-            self._thread.start()
-        try:
-            self._queue.put_nowait(event)
-        except queue.Full:
-            self.dropped += 1
-        if isinstance(event, RunEnd | EvalEnd):
-            self.close()
-            if self.faults:
-                raise RuntimeError(self.faults[0])
-
-    def close(self) -> None:
-        """Store what is queued, within `drain_s`. Idempotent."""
-        if self._thread is None:
-            return
-        try:
-            self._queue.put(None, timeout=self._drain_s)
-            self._thread.join(self._drain_s)
-        except queue.Full:
-            pass
-        if self._thread.is_alive():
-            self.faults.append(f"not everything was stored within {self._drain_s:g} s")
-        if self.dropped:
-            self.faults.append(f"{self.dropped} events were dropped because the store was too slow")
-        self._thread = None
-
-    def _work(self) -> None:
-        try:
-            while (event := self._queue.get()) is not None:
-                self._sink.take(event)
+        """Hand an event to the sink, if it is for it."""
+        for each in self._due(event):
+            self._sink.take(each)
+        if isinstance(event, RunEnd):
             self._sink.close()
-        except Exception as error:  # noqa: BLE001 - a store is foreign code: its fault is kept and shown, the run goes on
-            self.faults.append(f"{type(error).__name__}: {error}")
-            while self._queue.get() is not None:
-                pass
+
+    def _due(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, StageProgress):
+            return
+        if isinstance(event, RunStart):
+            self._held.clear()
+            self._open.clear()
+        elif event.replayed and not isinstance(event, RunEnd):
+            if _begins(event):
+                self._held[_frame(event)] = event
+                return
+            self._held.pop(_frame(event), None)
+            if _frame(event) not in self._open:
+                return
+        if not isinstance(event, _FRAMELESS):
+            for each in self._held.values():
+                self._open.add(_frame(each))
+                yield each
+            self._held.clear()
+        if _begins(event):
+            self._open.add(_frame(event))
+        else:
+            self._open.discard(_frame(event))
+        yield event
+
+
+def _begins(event: Event) -> bool:
+    return isinstance(event, (StepStart, StageStart))
+
+
+def _frame(event: Event) -> _Frame:
+    """What a start has in common with its end."""
+    if isinstance(event, (StageStart, StageEnd)):
+        return ("stage", event.stage, event.step, event.epoch)
+    return ("step", event.step) if isinstance(event, (StepStart, StepEnd)) else (event.name,)
 
 
 def numbers(value: object, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every finite number in a record or mapping by its dotted name."""
+    """Every finite number in a record or mapping by its dotted name; an interval as `_lower` and `_upper`."""
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, (int, float)):
@@ -100,12 +123,15 @@ def numbers(value: object, prefix: str = "") -> Iterator[tuple[str, float]]:
     elif is_dataclass(value):
         for each in fields(value):
             yield from numbers(getattr(value, each.name), f"{prefix}.{each.name}" if prefix else each.name)
+    elif isinstance(value, tuple):
+        ends = cast("tuple[object, ...]", value)
+        if len(ends) == 2 and all(isinstance(end, (int, float)) for end in ends):
+            yield from numbers(ends[0], f"{prefix}_lower")
+            yield from numbers(ends[1], f"{prefix}_upper")
 
 
 def metrics_of(event: Event) -> dict[str, float]:
     """The figures of an event that belong on a curve, by name."""
-    from skillopt.records.events import BudgetUpdated, GateVerdict, StageEnd, StepEnd
-
     if isinstance(event, StepEnd) and event.record is not None:
         return dict(numbers(event.record, "step"))
     if isinstance(event, GateVerdict):
@@ -113,11 +139,11 @@ def metrics_of(event: Event) -> dict[str, float]:
     if isinstance(event, StageEnd) and event.score is not None:
         return dict(numbers(event.score, event.stage.value))
     if isinstance(event, BudgetUpdated):
-        return {f"spent.{k}": v for k, v in numbers(event) if k.split(".")[-1] in ("calls", "tokens", "usd", "hours")}
+        return {f"spent.{k}": v for k, v in numbers(event) if k in ("calls", "tokens", "usd", "hours")}
     if isinstance(event, RunEnd) and event.summary is not None:
         return dict(numbers(event.summary, "summary"))
-    if isinstance(event, EvalEnd):
-        return dict(numbers(event.summary, "eval"))
+    if isinstance(event, EvalEnd) and event.summary is not None:
+        return dict(numbers(event.summary, f"eval.{event.skill}" if event.skill else "eval"))
     return {}
 
 

@@ -14,4 +14,7 @@ def need(module: str, extra: str) -> None:
     except ModuleNotFoundError:
         found = False
     if not found:
-        raise ConfigError(f"{module} is not installed", hint=f"pip install 'skillopt[{extra}]'")
+        raise ConfigError(
+            f"tracking by {extra}: the package {module.partition('.')[0]} is not installed",
+            hint=f"pip install 'skillopt[{extra}]'",
+        )

@@ -1,7 +1,8 @@
 """MLflow (extra `mlflow`): a run is a run, figures are metrics by step, skill and report are artifacts.
 
 Addresses and credentials are MLflow's own (`MLFLOW_TRACKING_URI` …). A run that goes on after a stop goes on in the
-MLflow run that carries its id.
+MLflow run whose id is kept in the run directory, or that carries the run's id as a tag. MLflow keeps its `file:` store
+for old data only; a file of one's own is `sqlite:///mlflow.db`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import Any
 
 from skillopt.records.events import Event, RunEnd, RunStart
 from skillopt.trackers.base import Tracker, metrics_of, step_of
+from skillopt.trackers.continued import known_run, remember_run
 from skillopt.trackers.extra import need
+from skillopt.trackers.facts import artifacts, parameters
 
 _TAG = "skillopt.run_id"
-_ARTIFACTS = ("best_skill.md", "report.md", "config.yaml", "skill.md", "eval_summary.json")
+_AT_ONCE = 900
+"""MLflow takes at most 1,000 metrics in one request."""
 
 
 class MLflow(Tracker):
-    """See the module. `tracking_uri` and `experiment` blank take MLflow's own."""
+    """See the module. `tracking_uri` blank takes MLflow's own."""
 
     def __init__(self, *, tracking_uri: str = "", experiment: str = "skillopt", drain_s: float = 30.0) -> None:
         need("mlflow", "mlflow")
@@ -32,7 +36,7 @@ class _Sink:
         self._uri, self._experiment = tracking_uri, experiment
         self._client: Any = None
         self._run = ""
-        self._place: Path | None = None
+        self._place = Path()
 
     def take(self, event: Event) -> None:
         """Start, figures, end."""
@@ -40,41 +44,70 @@ class _Sink:
             self._start(event)
         if not self._run:
             return
-        step, stamp = step_of(event), int(event.time * 1000)
-        metrics = [
-            self._entities().Metric(re.sub(r"[^\w\-./ ]", "_", name), value, stamp, step)
-            for name, value in metrics_of(event).items()
-        ]
-        for at in range(0, len(metrics), 900):  # MLflow takes at most 1,000 at once
-            self._client.log_batch(self._run, metrics=metrics[at : at + 900])
+        self._log(event)
         if isinstance(event, RunEnd):
-            for name in _ARTIFACTS:
-                if self._place is not None and (self._place / name).is_file():
-                    self._client.log_artifact(self._run, str(self._place / name))
-            if event.reason:
-                self._client.set_tag(self._run, "skillopt.stopped", event.reason)
-            self._client.set_terminated(self._run, "FAILED" if event.outcome == "failed" else "FINISHED")
+            for path in artifacts(self._place):
+                self._client.log_artifact(self._run, str(path))
+            self._client.set_tag(self._run, "skillopt.stopped", event.reason)
+            self._client.set_terminated(self._run, _status(event))
 
-    def _entities(self) -> Any:
-        return importlib.import_module("mlflow.entities")
+    def _log(self, event: Event) -> None:
+        if event.replayed:
+            return
+        made: Any = importlib.import_module("mlflow.entities").Metric
+        step, stamp = step_of(event), int(event.time * 1000)
+        metrics = [made(_name(name), value, stamp, step) for name, value in metrics_of(event).items()]
+        for at in range(0, len(metrics), _AT_ONCE):
+            self._client.log_batch(self._run, metrics=metrics[at : at + _AT_ONCE])
 
     def _start(self, event: RunStart) -> None:
-        self._client = importlib.import_module("mlflow").MlflowClient(self._uri or None)
+        mlflow: Any = importlib.import_module("mlflow")
+        self._client = mlflow.MlflowClient(self._uri or None)
+        self._place = Path(event.out_root)
+        store = self._uri or str(mlflow.get_tracking_uri())
+        self._run = self._known(event, store) or self._created(event)
+        self._client.update_run(self._run, status="RUNNING")
+        remember_run(self._place, "mlflow", store, self._run)
+        param: Any = importlib.import_module("mlflow.entities").Param
+        had: dict[str, str] = self._client.get_run(self._run).data.params
+        # A parameter is never changed in MLflow: what an extended run changes (more epochs) is told by its tag.
+        new = {name: value for name, value in parameters(event).items() if name not in had}
+        self._client.log_batch(self._run, params=[param(_name(k), v[:500]) for k, v in new.items()])
+
+    def _known(self, event: RunStart, store: str) -> str:
+        """The id of the MLflow run that this run began; blank for a new one, or where it was deleted."""
+        gone: Any = importlib.import_module("mlflow.exceptions").MlflowException
+        kept = known_run(self._place, "mlflow", store)
+        if kept:
+            try:
+                if self._client.get_run(kept).info.lifecycle_stage == "active":
+                    return kept
+            except gone as error:
+                if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                    raise
+        experiment = self._client.get_experiment_by_name(self._experiment)
+        if experiment is None:
+            return ""
+        tagged = f"tags.`{_TAG}` = '{event.run_id}'"
+        found = self._client.search_runs([experiment.experiment_id], filter_string=tagged)
+        return str(found[0].info.run_id) if found else ""
+
+    def _created(self, event: RunStart) -> str:
         found = self._client.get_experiment_by_name(self._experiment)
         experiment = found.experiment_id if found else self._client.create_experiment(self._experiment)
-        known = self._client.search_runs([experiment], filter_string=f"tags.`{_TAG}` = '{event.run_id}'")
-        self._place = Path(event.out_root)
-        if known:
-            self._run = known[0].info.run_id
-            self._client.update_run(self._run, status="RUNNING")
-            return
-        tags = {_TAG: event.run_id, "mlflow.runName": self._place.name}
-        self._run = self._client.create_run(experiment, tags=tags).info.run_id
-        params: dict[str, object] = {"env": event.env, "gate_rule": event.gate_rule, "total_steps": event.total_steps}
-        params |= {f"{role.role}_model": f"{role.backend}:{role.model}" for role in event.roles}
-        params |= {f"n_{name}": count for name, count in event.splits.items()}
-        entities = self._entities()
-        self._client.log_batch(self._run, params=[entities.Param(k, str(v)[:500]) for k, v in params.items()])
+        tags = {_TAG: event.run_id, "mlflow.runName": self._place.resolve().name}
+        return str(self._client.create_run(experiment, tags=tags).info.run_id)
 
     def close(self) -> None:
         """Every figure is written as it comes."""
+
+
+def _status(event: RunEnd) -> str:
+    """A budget and patience end a run as it was asked to end; Ctrl-C does not."""
+    if event.outcome == "stopped" and event.summary is None:
+        return "KILLED"
+    return "FAILED" if event.outcome == "failed" else "FINISHED"
+
+
+def _name(name: str) -> str:
+    return re.sub(r"[^\w\-./ ]", "_", name)

@@ -18,6 +18,7 @@ from skillopt.config.schema.executor import ExecutorSection
 from skillopt.config.schema.model import ModelSection
 from skillopt.config.schema.model_types import Seconds, Temperature, Tokens
 from skillopt.config.schema.optimizer import GradientSection, OptimizerSection
+from skillopt.config.schema.tracking import TrackingSection
 
 
 def _ratio(value: str) -> str:
@@ -116,6 +117,7 @@ class Config(BaseModel):
     env: EnvSection
     budget: BudgetSection
     executor: ExecutorSection = ExecutorSection()
+    tracking: TrackingSection = TrackingSection()
     env_settings: SerializeAsAny[BaseModel] = NoSettings()
 
 
@@ -128,4 +130,5 @@ SECTION_MODELS: dict[str, type[Section]] = {
     "env": EnvSection,
     "budget": BudgetSection,
     "executor": ExecutorSection,
+    "tracking": TrackingSection,
 }

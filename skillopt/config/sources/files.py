@@ -16,8 +16,8 @@ from skillopt.config.sources.yaml_file import YamlFile, read_yaml
 from skillopt.core.errors import ConfigError
 
 _FLAT, _SECTIONED = 0, 1
-_ALSO_KEYS = ("env", "executor")
-"""Sections whose name is also the flat name of their first key."""
+_ALSO_KEYS: Mapping[str, tuple[type, ...]] = {"env": (str,), "executor": (str,), "tracking": (str, list)}
+"""Sections whose name is also the flat name of their first key, and what that key is written as."""
 
 
 def load_files(path: Path) -> tuple[Layer, ...]:
@@ -60,7 +60,7 @@ def _entries(file: YamlFile) -> Iterator[Raw]:
                 yield Raw(f"{name}.{key}", inner, Origin("file", file.where(name, str(key))), form=_SECTIONED)
         elif name in SECTIONS and value is None:
             continue
-        elif name in SECTIONS and not (name in _ALSO_KEYS and isinstance(value, str)):
+        elif name in SECTIONS and not isinstance(value, _ALSO_KEYS.get(name, ())):
             raise ConfigError(f"{name} ({file.where(name)}): expected a section with keys")
         else:
             yield Raw(name, value, Origin("file", file.where(name)), form=_FLAT)

@@ -41,7 +41,7 @@ from skillopt.records.events.table import EVENTS, ON_REQUEST, read_event
 __all__ = [
     "EVENTS", "EVENT_VERSION", "ON_REQUEST", "STAMP", "BudgetUpdated", "BudgetWarning", "CallContent", "CallEnd",
     "CandidateAccepted", "CandidateProposed", "CandidateRejected", "EditDropped", "Emit", "EpochEnd", "EpochResult",
-    "EpochStart", "EvalEnd", "Event", "GateVerdict", "Notice", "OutageEnd", "OutageStart", "Outcome", "RateInfo", "ReflectGroup", "RoleInfo",
-    "RolloutEnd", "RunEnd", "RunStart", "Said", "Score", "StageEnd", "StageProgress", "StageStart", "StepEnd",
-    "StepStart", "read_event", "silent", "stamped",
+    "EpochStart", "EvalEnd", "Event", "GateVerdict", "Notice", "OutageEnd", "OutageStart", "Outcome", "RateInfo",
+    "ReflectGroup", "RoleInfo", "RolloutEnd", "RunEnd", "RunStart", "Said", "Score", "StageEnd", "StageProgress",
+    "StageStart", "StepEnd", "StepStart", "read_event", "silent", "stamped",
 ]  # fmt: skip
