@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.api.training import Ended, Training
-from skillopt.api.watching import add_all
+from skillopt.api.watching import watched
 from skillopt.config import BudgetSection, Config, Resolved, fingerprint_fields
 from skillopt.config.derived import rule_name
 from skillopt.core.aio import gather_all
@@ -37,6 +37,7 @@ from skillopt.records.reading import BEST_SKILL, INITIAL_SKILL, Run
 from skillopt.records.seeds import SEEDS_FILE, SeedsSummary
 from skillopt.report.seeds import render_seeds
 from skillopt.store.atomic import write_json, write_text
+from skillopt.trackers.choose import trackers_of
 
 MOST = 64
 Watch = Callable[["int | None"], Sequence[Observer]]
@@ -46,12 +47,14 @@ Watch = Callable[["int | None"], Sequence[Observer]]
 @dataclass(frozen=True)
 class SeedsEnded:
     """What the runs came to. `stopped` says why the first one that did not end in full stopped; `by_fault` is true
-    when that was a fault, not a cap or patience that was asked for."""
+    when that was a fault, not a cap or patience that was asked for. `late` are the observers' faults that no notice
+    has told."""
 
     summary: SeedsSummary
     stopped: str | None
     by_fault: bool
     faults: tuple[str, ...]
+    late: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,11 @@ class SeedsTraining:
     ) -> SeedsEnded:
         """All runs in a claimed parent directory, and their joint result. Raises one-line errors; what stops in order
         is in the result."""
-        events = Events()
-        add_all(events, watch(None))
         try:
-            async with self._common(directory, events, replay=replay, allow=allow_change) as (once, commons):
+            async with (
+                watched(watch(None)) as events,
+                self._common(directory, events, replay=replay, allow=allow_change) as (once, commons),
+            ):
                 shares = once.shares(self.seeds)
                 given = replace(self.given, commons=commons)
                 runs = [self._of(directory, seed, given, shares[seed]) for seed in self.seeds]
@@ -102,7 +106,7 @@ class SeedsTraining:
             raise
         if all(isinstance(each, SkillOptError) for each in ended):
             raise next(each for each in ended if isinstance(each, SkillOptError))
-        return self._conclude(directory, ended, tuple(events.faults))
+        return self._conclude(directory, ended, events)
 
     @asynccontextmanager
     async def _common(
@@ -146,9 +150,10 @@ class SeedsTraining:
             }
         )
         resolved = replace(self.resolved, config=changed)
-        return Training(resolved, given, replace(self.work, config=changed), OutputDirectory(place), self.plan)
+        return Training(resolved, given, replace(self.work, config=changed), OutputDirectory(place), self.plan,
+                        trackers_of(changed.tracking))  # fmt: skip
 
-    def _conclude(self, directory: Path, ended: Sequence[Ended | SkillOptError], faults: tuple[str, ...]) -> SeedsEnded:
+    def _conclude(self, directory: Path, ended: Sequence[Ended | SkillOptError], events: Events) -> SeedsEnded:
         """Judge the runs together, and write what the parent directory holds."""
         config = self.resolved.config
         runs = [
@@ -165,8 +170,10 @@ class SeedsTraining:
         write_json(directory / SEEDS_FILE, summary.to_json())
         stopped = next((row.stopped for row in summary.rows if row.stopped), None)
         by_fault = any(_by_fault(one) for one in ended)
-        own = [fault for one in ended if isinstance(one, Ended) for fault in one.faults]
-        return SeedsEnded(summary, stopped, by_fault, tuple(dict.fromkeys((*faults, *own))))
+        own = [one for one in ended if isinstance(one, Ended)]
+        faults = dict.fromkeys([*events.faults, *(fault for one in own for fault in one.faults)])
+        late = dict.fromkeys([*events.late, *(fault for one in own for fault in one.late)])
+        return SeedsEnded(summary, stopped, by_fault, tuple(faults), tuple(late))
 
 
 INITIAL_NAME = "initial_skill.md"
@@ -215,6 +222,7 @@ def prepare_seeds(resolved: Resolved, count: int, given: Given = NOTHING, *, rep
     """Load and check. Raises `ConfigError`, `DataError` or `RunDirError`; spends and writes nothing."""
     if not 1 <= count <= MOST:
         raise ConfigError(f"--seeds {count}: give a number from 1 to {MOST}")
+    trackers_of(resolved.config.tracking)  # a missing extra is told now
     work = load_work(resolved.config, given)
     first = resolved.config.train.seed
     place = seeds_place(work, seeds_identity(work), replay=replay)

@@ -94,7 +94,7 @@ def run_seeds(resolved: Resolved, count: int, asked: TrainArgs) -> int:
 
         ended = asyncio.run(training.run(parent, watch, replay=asked.replay, allow_change=asked.allow_config_change))
     show_seeds(screen, ended.summary, parent)
-    for text in ended.faults:
+    for text in ended.late:
         screen.line(f"note: {text}")
     if ended.stopped:
         screen.line(f"stopped: {ended.stopped}")

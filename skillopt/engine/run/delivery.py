@@ -1,8 +1,8 @@
 """An observer behind a bounded queue, on a thread of its own: nothing it does can delay a run.
 
 Events are put in without waiting; a full queue drops the event and counts it. The observer's first exception is kept in
-`fault` and ends it, and what is queued behind is discarded. At the end of a run `finish` asks for what is left and
-`wait` gives it `drain_s` seconds; what is still not told then is counted too, and its thread is left to itself.
+`fault` and ends it, and what is queued behind is discarded. At the end of its last run `finish` asks for what is left
+and `wait` gives it `drain_s` seconds; what is still not told then is counted too, and its thread is left to itself.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Queued:
         self._queue: queue.Queue[Event | None] = queue.Queue(most)
         self._thread: threading.Thread | None = None
         self._ends_at: float | None = None
+        self._runs = 0
         self.dropped = 0
         """Events that came while the queue was full."""
         self.fault: str | None = None
@@ -59,25 +60,33 @@ class Queued:
         except queue.Full:
             self.dropped += 1
 
+    def join(self) -> None:
+        """One more run is watched: several seeds share their observers."""
+        self._runs += 1
+
     def finish(self) -> None:
-        """Nothing more will come. Does not wait."""
-        if self._thread is None or self._ends_at is not None:
-            return
-        self._ends_at = time.monotonic() + self._drain_s
+        """A run is over: from the last one nothing more will come. Does not wait."""
+        self._runs -= 1
+        if self._runs <= 0 and self._thread is not None and self._ends_at is None:
+            self._ends_at = time.monotonic() + self._drain_s
 
     def wait(self) -> str | None:
         """Wait until everything is told, as long as it may take. What was not, as a sentence; None when all was."""
-        if self._thread is None or self._ends_at is None:
+        thread = self._thread
+        if thread is None or self._ends_at is None:
             return None
-        try:
-            self._queue.put(None, timeout=self._left())
-            self._thread.join(self._left())
-        except queue.Full:
-            pass
-        waiting = self._queue.qsize() if self._thread.is_alive() else 0
-        stuck = self._thread.is_alive()
+        asked = False
+        while thread.is_alive() and self._left():
+            try:
+                if not asked:
+                    self._queue.put(None, timeout=min(0.1, self._left()))
+                    asked = True
+                thread.join(self._left())
+            except queue.Full:  # it is busy, or has just fallen
+                pass
+        stuck, waiting = thread.is_alive(), self._queue.qsize() - asked
         self._thread = None
-        if not stuck and not self.dropped:
+        if self.fault is not None or not (stuck or self.dropped):
             return None
         counts = [f"{self.dropped} events were dropped, because its queue was full"] if self.dropped else []
         if stuck:
@@ -88,12 +97,11 @@ class Queued:
         return max(0.0, (self._ends_at or 0.0) - time.monotonic())
 
     def _work(self) -> None:
-        while (event := self._queue.get()) is not None:
-            if self.fault is None:
-                try:
-                    self.fault = fault_of(self._observer, event)
-                except BaseException as error:  # noqa: BLE001 - it would end this thread and nothing would say so
-                    self.fault = _sentence(self._observer, event, error)
+        while self.fault is None and (event := self._queue.get()) is not None:
+            try:
+                self.fault = fault_of(self._observer, event)
+            except BaseException as error:  # noqa: BLE001 - it would end this thread and nothing would say so
+                self.fault = _sentence(self._observer, event, error)
 
 
 def fault_of(observer: Callable[[Event], object], event: Event) -> str | None:

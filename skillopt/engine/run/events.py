@@ -59,6 +59,8 @@ class Events:
     def add(self, observer: Observer, *, on_request: Collection[str] = ()) -> None:
         """Watch from now on."""
         self._watching.append(_Watching(observer, frozenset(on_request)))
+        if isinstance(observer, Queued):
+            observer.join()
 
     def wants(self, name: str) -> bool:
         """Whether an event of this name would be seen; events on request are not even made otherwise."""
@@ -96,6 +98,8 @@ class Events:
         self._ended = self._ended or isinstance(made, RunEnd)
         for each, fault in failed:
             self._watching.remove(each)
+            if isinstance(each.observer, Queued):
+                each.observer.finish()
             self._tell_fault(fault)
 
     def close(self) -> None:

@@ -155,6 +155,19 @@ def test_everything_is_told_in_order_and_in_the_context_of_the_caller() -> None:
     assert seen == [(n, "mine") for n in range(1, 52)] and events.faults == []
 
 
+def test_runs_side_by_side_share_an_observer_until_the_last_has_ended() -> None:
+    seen: list[Event] = []
+    shared = Queued(seen.append)
+    one, other = Events([shared]), Events([shared])
+    one(RunStart(out_root="a"))
+    one(RunEnd())
+    one.close()
+    other(RunStart(out_root="b"))
+    other(RunEnd())
+    other.close()
+    assert [e.name for e in seen] == ["run.start", "run.end"] * 2 and one.faults == other.faults == []
+
+
 def test_observers_have_names_that_people_know() -> None:
     class Watching:
         def on_notice(self, event: Event) -> None: ...
