@@ -14,7 +14,7 @@ from skillopt.api.configuring import Resolved
 from skillopt.api.seeds import Observer, SeedsTraining, folder, prepare_seeds
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.heartbeat import EVERY_S, Heartbeat
+from skillopt.cli.heartbeat import EVERY_S, Heartbeat, Progress
 from skillopt.cli.narration import Narrator
 from skillopt.cli.show import show_plan
 from skillopt.cli.train import TrainArgs, agreed
@@ -31,7 +31,7 @@ class SideBySide:
 
     def __init__(self, screen: Screen, *, workers: int = 0, beat_s: float = EVERY_S) -> None:
         self._screen, self._workers = screen, workers
-        self._heart = Heartbeat(self._line, every=beat_s)
+        self._heart = Heartbeat(self._line, Progress(), every=beat_s)
         self._lock = threading.Lock()
 
     def __enter__(self) -> SideBySide:
