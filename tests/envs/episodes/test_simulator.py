@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from skillopt.config.schema.root import EnvSection
 from skillopt.core.errors import ConfigError, ReplayMiss
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.episodes.recipe import Recipe
+from skillopt.envs.episodes.work import recipe_of
+from skillopt.envs.registry import create_env
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.score_work import HANDLERS
 from skillopt.envs.scoring import Scoring
@@ -186,6 +189,19 @@ async def test_other_source_in_the_worker_is_refused(tmp_path: Path) -> None:
     bench.env.version = "2"
     with pytest.raises(ConfigError, match="the source of environment 'counting' was changed"):
         await bench.played()
+
+
+def test_what_a_worker_can_build_has_a_recipe_and_what_it_cannot_has_none() -> None:
+    place = "tests.envs.episodes.games:Counting"
+    section, settings = EnvSection(name=place, max_turns=5), games.Settings(log="")
+    built = create_env(place, section, settings)
+    recipe = recipe_of(built, section, settings)
+    assert recipe is not None and recipe.name == place and recipe.config["max_turns"] == 5
+    assert recipe_of(games.Plainly(section, settings), section, settings) is None, "plays no episodes"
+    assert recipe_of(games.Quick(section, settings), section, settings) is None, "another class"
+    built.version = "2"
+    assert recipe_of(built, section, settings) is None, "what would be built is another version"
+    assert recipe_of(built, EnvSection(name="in a notebook"), settings) is None
 
 
 async def test_what_is_no_score_is_not_kept(tmp_path: Path) -> None:
