@@ -256,12 +256,12 @@ def answering(body: Mapping[str, Any]) -> tuple[str, Any]:
 SMALL = {"env__train_worlds": 6, "env__selection_worlds": 6, "env__test_worlds": 3}
 
 
-async def _killed_drivers(kind: str, *, trials: int, kills: int) -> None:
+async def _killed_drivers(kind: str, *, trials: int, kills: int, own_hand: float) -> None:
     fast = Path("/dev/shm")
     where = fast if fast.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="skillopt-", dir=where, ignore_cleanup_errors=True) as scratch:
         outcome = await campaign(
-            trials=trials, kills=kills, seed=7, own_hand_share=0.5, scratch=Path(scratch), answering=answering,
+            trials=trials, kills=kills, seed=7, own_hand_share=own_hand, scratch=Path(scratch), answering=answering,
             configured=configured, executor__kind=kind, **SMALL,
         )  # fmt: skip
     assert outcome.different == []
@@ -271,12 +271,13 @@ async def _killed_drivers(kind: str, *, trials: int, kills: int) -> None:
     assert outcome.kills >= trials * kills // 2
 
 
-@pytest.mark.parametrize("kind", ["inline", "local"])
-async def test_i3_kill_at_any_moment(kind: str) -> None:
-    await _killed_drivers(kind, trials=2 if kind == "inline" else 1, kills=2)
+@pytest.mark.parametrize(("kind", "own_hand"), [("inline", 1.0), ("local", 0.0)])
+async def test_i3_kill_at_any_moment(kind: str, own_hand: float) -> None:
+    """By its own hand before or after a write, and by the clock while workers play."""
+    await _killed_drivers(kind, trials=1, kills=3, own_hand=own_hand)
 
 
 @pytest.mark.slow_campaign
 @pytest.mark.parametrize("kind", ["inline", "local"])
 async def test_i3_a_hundred_kills(kind: str) -> None:
-    await _killed_drivers(kind, trials=20, kills=5)
+    await _killed_drivers(kind, trials=20, kills=5, own_hand=0.5)

@@ -142,3 +142,11 @@ def test_registry_makes_what_is_asked_and_names_what_there_is():
     with pytest.warns(UserWarning, match="broken.*cannot be loaded"), pytest.raises(ConfigError, match="unknown"):
         create_backend("broken", {}, plugins=plugins)
     assert {"local", "openai_compatible", "scripted"} <= set(backend_names())
+
+
+def test_a_function_by_its_place() -> None:
+    backend = create({"scripted_script": "skillopt.testing.rooms:respond", "model": "player"})
+    other = create({"scripted_script": "skillopt.testing.toy:respond", "model": "player"})
+    assert backend.identity()["version"] and backend.identity() != other.identity()
+    with pytest.raises(ConfigError, match="no function 'answer'"):
+        create({"scripted_script": "skillopt.testing.rooms:answer"})

@@ -92,7 +92,7 @@ class ModelSection(  # the bases' fields come first, the last base's at the very
     """Context size per request of the engine, in tokens."""
 
     scripted_script: str = ""
-    """Script of the scripted backend, a .yaml or .py file; blank takes the built-in toy behaviour."""
+    """Script of the scripted backend: a .yaml or .py file, or module:function; blank takes the built-in toy."""
 
     shared_cache: Annotated[str, Key(change="any")] = ""
     """Journal file shared by several runs, looked up before a model is called; blank for none."""
