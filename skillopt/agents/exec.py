@@ -25,6 +25,7 @@ from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import safe_name
 from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.shorten import shorten_tail
 from skillopt.core.skill import Skill
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.job import find_program, version_in
@@ -233,7 +234,7 @@ class ExecAgent:
         finally:
             await asyncio.to_thread(shutil.rmtree, place, True)
         if finished.exit_code != 0:
-            words = " ".join((finished.stderr or finished.stdout).split())[-300:]
+            words = shorten_tail(finished.stderr or finished.stdout, 300, self.settings.secrets)
             raise FatalModelError(
                 f"{self._executable} --version ended with exit code {finished.exit_code}: {words}",
                 hint=self.settings.install_hint,

@@ -2,8 +2,9 @@
 
 `Client.chat` asks the journal first; a miss runs the call and stores text, finish, model and usage, never an error.
 Each attempt takes a place at the endpoint, then reserves its cost, then is sent; the reservation is settled when a
-reply came (a reply that is asked again was billed too) and released when none did. Doubtful replies are asked again
-within the same attempts: cut short of the cap, empty, or cap reached before any text (then with a raised cap, once).
+reply came (a reply that is asked again was billed too), released when none did, and settled whole when nobody waited
+for the end. Doubtful replies are asked again within the same attempts: cut short of the cap, empty, or cap reached
+before any text (then with a raised cap, once).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.prices import PriceTable
@@ -261,7 +262,10 @@ class _Call:
         try:
             reply = client.clean(await self._deadline.run(client.backend.complete(sent)))
         except BaseException as error:
-            client.meter.release(ticket)
+            if _may_be_billed(error):
+                client.meter.settle(ticket, usage=Usage(self._prompt_bound, self._cap), usd=bound)
+            else:
+                client.meter.release(ticket)
             if isinstance(error, ModelError):
                 client.cleaned(error)
             raise
@@ -296,6 +300,11 @@ class _Call:
         elif reply.finish == "stop" and empty and not self._emptied:
             self._emptied = True
             raise _Doubtful(reply, "the reply is empty")
+
+
+def _may_be_billed(error: BaseException) -> bool:
+    """True for a call that we stopped waiting for: the provider may write, and bill, the whole answer."""
+    return isinstance(error, DeadlineExceeded) or (isinstance(error, ModelError) and error.cause == "silent")
 
 
 def _total(usage: Usage) -> int | None:

@@ -132,5 +132,7 @@ def is_locked(directory: Path) -> bool:
             return True
         _unlock(handle)
         return False
+    except OSError:  # a file system without locks: nobody can hold one there
+        return False
     finally:
         os.close(handle)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from skillopt.core.json_types import JsonObject
-from skillopt.core.redact import redact
+from skillopt.core.shorten import shorten_tail
 from skillopt.harnesses.guarded import Guarded, start
 from skillopt.work import frames
 from skillopt.work.worker import BOOT
@@ -138,7 +138,7 @@ class Member:
             "ended" if code is None else f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         )
         lines = bytes(self._tail).decode("utf-8", "replace").strip().splitlines()
-        return f"{how}; its last words: {redact(lines[-1].strip())[-300:]}" if lines else how
+        return f"{how}; its last words: {shorten_tail(lines[-1], 300)}" if lines else how
 
 
 async def open_member(*, shared: bool, blobs: str) -> Member:

@@ -322,3 +322,21 @@ async def test_importing_the_sdk_is_not_part_of_a_calls_deadline(rig):
     assert reply.text == "in time"
     await r.client.chat(ask("another", deadline_s=0.3))
     assert backend.loads == 1
+
+
+@pytest.mark.parametrize("how", ["deadline", "timeout", "refused"])
+async def test_a_call_that_nobody_waited_for_counts_whole(rig, how):
+    """The provider may write, and bill, an answer that was given up; what was refused it does not."""
+    if how == "deadline":
+        r = rig(ScriptedBackend(lambda q: "late", latency_s=5.0))
+        with pytest.raises(DeadlineExceeded):
+            await r.chat(deadline_s=0.05, attempts=1)
+    else:
+        cause = "silent" if how == "timeout" else "unreachable"
+        r = rig(ScriptedBackend(sequence(TransientModelError("no answer within 300 s", cause=cause))))
+        with pytest.raises(TransientModelError):
+            await r.chat(attempts=1)
+    (asked,) = r.meter.reserved
+    whole = (Usage(asked["prompt_tokens"], asked["completion_tokens"]), asked["usd"])
+    assert r.meter.settled == ([] if how == "refused" else [whole])
+    assert r.meter.released == (how == "refused") and not r.meter.open

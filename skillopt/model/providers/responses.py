@@ -118,7 +118,7 @@ def _finish(found: Mapping[str, Any], refused: bool, called: bool, text: str, wh
     if found.get("status") == "incomplete":
         reason = as_mapping(found.get("incomplete_details")).get("reason") or "max_output_tokens"
         finish, word = read_finish(reason, text, where)
-        return ("unknown", str(reason)[:60]) if finish == "stop" else (finish, word)
+        return ("unknown", shorten(str(reason), 60)) if finish == "stop" else (finish, word)
     if refused:
         return "refusal", ""
     return ("tool_calls" if called else "stop"), ""

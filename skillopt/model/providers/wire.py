@@ -183,8 +183,8 @@ def read_finish(word: Any, text: str, where: str, *, also: Iterable[tuple[str, E
     `text` is the body, for the message."""
     ending = ending_of(word, also=also)
     if ending == "failed":
-        raise TransientModelError(f"{where}: the reply ended with {str(word)[:60]!r}: {shorten(text, 300)}")
-    return ending, str(word)[:60] if ending == "unknown" else ""
+        raise TransientModelError(f"{where}: the reply ended with {shorten(str(word), 60)!r}: {shorten(text, 300)}")
+    return ending, shorten(str(word), 60) if ending == "unknown" else ""
 
 
 def is_filtered(status: int, body: str) -> bool:
@@ -216,7 +216,7 @@ def status_error(
 
 
 def _passing(status: int) -> Cause:
-    return "silent" if status in (408, 504) else "broken" if status >= 500 else "busy"
+    return "broken" if status >= 500 or status == 408 else "busy"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
