@@ -98,7 +98,8 @@ def _score(score: ScoreSummary) -> str:
     if score.hard is None:
         return f"not measured ({score.reason})" if score.reason else "not measured"
     low_high = f", 95 % interval [{score.interval[0]:.3f}, {score.interval[1]:.3f}]" if score.interval else ""
-    return f"{score.hard:.3f} on {score.n} of {score.total}{low_high}"
+    name = "" if score.metric == "hard" else f"{score.metric} "
+    return f"{name}{score.shown or 0.0:.3f} on {score.n} of {score.total}{low_high}"
 
 
 def _cost(result: Result) -> str:

@@ -105,13 +105,13 @@ def show_seeds(screen: Screen, summary: SeedsSummary, parent: Path) -> None:
     """The joint verdict and a row a run."""
     screen.line()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("seed", "sealed test (hard)", "gain", "95 % interval", "proven", "jointly", "reading"):
+    for name in ("seed", f"sealed test ({summary.metric})", "gain", "95 % interval", "proven", "jointly", "reading"):
         table.add_column(name, no_wrap=True)
     for row in summary.rows:
         found = row.difference
         table.add_row(
             str(row.seed),
-            score_words(row.test),
+            score_words(row.test, row.test.shown),
             points(found.delta) if found else "not measured",
             interval(found.interval if found else None),
             "yes" if row.proven else "no",

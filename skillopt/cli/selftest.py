@@ -27,7 +27,8 @@ def run_selftest(resolved: Resolved, path: Path | None) -> int:
 
 def show(screen: Screen, result: SelfTest, alpha: float) -> None:
     """The findings in sentences."""
-    screen.line(f"Two draws of one skill: {score_words(result.first)} and {score_words(result.second)}")
+    draws = [score_words(draw, draw.shown) for draw in (result.first, result.second)]
+    screen.line(f"Two draws of one skill: {draws[0]} and {draws[1]}")
     comparison = result.comparison
     wins, losses = (comparison.wins, comparison.losses) if comparison is not None else (0, 0)
     screen.line(

@@ -75,9 +75,9 @@ def show_result(screen: Screen, run: Run) -> None:
     if not found.measured:
         screen.line("Nothing was measured: the run ended before its initial skill had a score", style="bold")
         return
-    table = _table("skill", "sealed test (hard)", "95 % interval")
+    table = _table("skill", f"sealed test ({summary.test.metric})", "95 % interval")
     for name, row in (("initial", summary.baseline_test), ("best", summary.test)):
-        table.add_row(name, score_words(row), interval(row.interval))
+        table.add_row(name, score_words(row, row.shown), interval(row.interval))
     screen.show(table)
     paired = summary.paired
     if paired is not None and not summary.unchanged:
@@ -87,8 +87,8 @@ def show_result(screen: Screen, run: Run) -> None:
         )
     screen.line(f"Candidates: {found.candidates} in {plural(summary.total_steps, 'step')}")
     screen.line(
-        f"Selection score: {number(summary.baseline_selection_hard)} → "
-        f"{number(summary.best_selection_hard)} (best, step {summary.best_step})"
+        f"Selection score: {number(summary.baseline_selection.shown)} → "
+        f"{number(summary.best_selection.shown)} (best, step {summary.best_step})"
     )
     screen.line(summary.verdict, style="bold")
     if found.why_nothing:

@@ -64,11 +64,11 @@ class Measured(Protocol):
     def total(self) -> int: ...
 
 
-def score_words(score: Measured | None) -> str:
-    """`0.6200 on 38 of 40`."""
+def score_words(score: Measured | None, value: float | None = None) -> str:
+    """`0.6200 on 38 of 40`: the hard mean, or the value of another metric."""
     if score is None or score.hard is None:
         return "not measured"
-    text = f"{number(score.hard)} on {score.n}"
+    text = f"{number(score.hard if value is None else value)} on {score.n}"
     return text if score.total in (0, score.n) else f"{text} of {score.total}"
 
 

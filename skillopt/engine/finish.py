@@ -227,7 +227,7 @@ def build_summary(
     """`summary.json` (artifacts §5); no clock value is in it."""
     first = state.initial.score
     best, current = state.best.score, state.current.score
-    base, test, final = (score_summary(tests.get(name), why_not) for name in
+    base, test, final = (score_summary(tests.get(name), why_not, context.metric) for name in
                          ("test_eval_baseline", "test_eval", "test_eval_final"))  # fmt: skip
     changed = state.best.skill != context.initial
     comparison = (
@@ -242,9 +242,9 @@ def build_summary(
         best_gate_score=state.best.gate_score,
         final_selection_hard=current.hard if current else None,
         final_selection_soft=current.soft if current else None,
-        baseline_selection=score_summary(state.initial.rollouts, why_not),
-        best_selection=score_summary(state.best.rollouts, why_not),
-        selection=score_summary(state.current.rollouts, why_not),
+        baseline_selection=score_summary(state.initial.rollouts, why_not, context.metric),
+        best_selection=score_summary(state.best.rollouts, why_not, context.metric),
+        selection=score_summary(state.current.rollouts, why_not, context.metric),
         best_step=state.best_step,
         current_origin=state.current_origin,
         best_origin=state.best_origin,

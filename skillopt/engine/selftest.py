@@ -75,8 +75,8 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     power = _Power(tuple(a - b for a, b in both), alpha)
     result = SelfTest(
         n=len(both),
-        first=score_summary(first),
-        second=score_summary(second),
+        first=score_summary(first, metric=context.metric),
+        second=score_summary(second, metric=context.metric),
         comparison=paired_summary(first, second, context.metric),
         noise=noise,
         lucky=lucky(len(both), noise) if both else 0.0,

@@ -22,12 +22,15 @@ from skillopt.records.schema import Attrition, Difference, GateRecord, PairedSum
 MAX_ATTRITION_GAP = 0.05
 
 
-def score_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> ScoreSummary:
-    """Hard and soft means with n, total, coverage and the 95 % interval of the hard mean; nulls with a reason."""
+HARD = Metric()
+
+
+def score_summary(rollouts: Sequence[Rollout] | None, why_not: str = "", metric: Metric = HARD) -> ScoreSummary:
+    """Hard and soft means with n, total, coverage and the 95 % interval of the metric's mean; nulls with a reason."""
     score = compute_score(r.outcome for r in rollouts) if rollouts else None
     if score is None:
         return ScoreSummary(total=len(rollouts or ()), reason=why_not or "nothing could be measured")
-    values = by_item([(r.item.id, r.scored.hard) for r in rollouts or () if r.scored is not None])
+    values = by_item([(r.item.id, metric.of(r.scored)) for r in rollouts or () if r.scored is not None])
     return ScoreSummary(
         hard=score.hard,
         soft=score.soft,
@@ -35,6 +38,8 @@ def score_summary(rollouts: Sequence[Rollout] | None, why_not: str = "") -> Scor
         total=score.total,
         coverage=round(score.coverage, 6),
         interval=_rounded(score_interval(values)) if len(values) > 1 else None,
+        metric=metric.name,
+        value=None if metric.name == "hard" else metric.mean([r.outcome for r in rollouts or ()]),
     )
 
 

@@ -14,7 +14,8 @@ from skillopt.records.vocabulary import Action, Stage
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSummary:
-    """Means over what was measured, with the 95 % interval of the hard mean; nulls with a reason where nothing was."""
+    """Means over what was measured, with the 95 % interval of the mean of the gate's metric; nulls with a reason where
+    nothing was. `value` is that mean where the metric is not `hard`."""
 
     hard: float | None = None
     soft: float | None = None
@@ -23,6 +24,13 @@ class ScoreSummary:
     coverage: float = 0.0
     interval: tuple[float, float] | None = None
     reason: str = field(default="", metadata=OMIT)
+    metric: str = field(default="hard", metadata=OMIT)
+    value: float | None = field(default=None, metadata=OMIT)
+
+    @property
+    def shown(self) -> float | None:
+        """The mean that the interval is of."""
+        return self.hard if self.metric == "hard" else self.value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,20 +41,23 @@ def sealed_test(summary: Summary) -> str:
     if not any(score.total for _, score in tests):
         return "## Sealed test\n\nNot measured" + (f": {summary.test.reason}." if summary.test.reason else ".")
     rows = [[name, *_score_cells(score)] for name, score in tests]
-    head = ["skill", "hard", "95 % interval", "soft", "items", "lost to faults"]
+    metric = summary.test.metric
+    head = ["skill", metric, "95 % interval", "soft" if metric == "hard" else "hard", "items", "lost to faults"]
     return "\n\n".join(["## Sealed test", table(head, rows), *_paired(summary), _seed(summary)])
 
 
 def _score_cells(score: ScoreSummary) -> list[str]:
     scope = f"{score.n} of {score.total}"
-    return [score_of(score.hard), bounds_of(score.interval), score_of(score.soft), scope, str(score.total - score.n)]
+    other = score.soft if score.metric == "hard" else score.hard
+    return [score_of(score.shown), bounds_of(score.interval), score_of(other), scope, str(score.total - score.n)]
 
 
 def _paired(summary: Summary) -> list[str]:
     paired = summary.paired
     if paired is None or not paired.n:
         return []
-    p = f", two-sided sign test p = {paired.p:.3g}" if paired.p is not None else ""
+    test = "two-sided sign test p" if paired.metric == "hard" else "two-sided p"
+    p = f", {test} = {paired.p:.3g}" if paired.p is not None else ""
     lines = [
         f"Best against initial, paired on {paired.n} items: {paired.wins} won, {paired.losses} lost, "
         f"difference {signed(paired.delta)} with 95 % interval {bounds_of(paired.interval)}{p}."

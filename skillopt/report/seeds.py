@@ -24,7 +24,7 @@ def render_seeds(summary: SeedsSummary) -> str:
 def _runs(summary: SeedsSummary) -> str:
     head = ["seed", "sealed test", "gain", "95 % interval", "won / lost", "proof (p)", "jointly", "test reading"]
     rows = [_row(row) for row in summary.rows]
-    lines = [f"Initial skill on the sealed test: {score_of(summary.baseline.hard)} (asked once for all runs)."]
+    lines = [f"Initial skill on the sealed test: {score_of(summary.baseline.shown)} (asked once for all runs)."]
     stopped = [f"- seed {row.seed}: stopped, {row.stopped}" for row in summary.rows if row.stopped]
     return "\n\n".join(["## Runs", *lines, table(head, rows), *(["\n".join(stopped)] if stopped else [])])
 
@@ -33,7 +33,7 @@ def _row(row: SeedRow) -> list[str]:
     found = row.difference
     return [
         str(row.seed),
-        score_of(row.test.hard),
+        score_of(row.test.shown),
         signed(found.delta) if found else "not measured",
         bounds_of(found.interval) if found else "–",
         f"{found.wins} / {found.losses}" if found else "–",

@@ -1,0 +1,41 @@
+"""The configured metric everywhere: headline, table, interval, paired test and selection line of a soft run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skillopt
+from skillopt.cli.console import Screen
+from skillopt.cli.show import show_result
+from skillopt.testing.toy import toy_item
+
+ITEMS = [dict(toy_item(n)) for n in range(60)]
+
+
+def half_right(answer: str, item: dict[str, Any]) -> dict[str, float]:
+    """Nothing is ever wholly right; a good answer is worth 0.7, any other 0.3."""
+    return {"hard": 0.0, "soft": 0.7 if answer == item["answer"] else 0.3}
+
+
+def test_soft_scores_are_what_a_run_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = skillopt.optimize(
+        train=ITEMS[:16], selection=ITEMS[16:32], test=ITEMS[32:], scorer=half_right, target="scripted",
+        out=tmp_path / "run", gate="strict",
+        overrides={"train.num_epochs": 1, "train.batch_size": 8, "evaluation.gate_metric": "soft"},
+    )  # fmt: skip
+    summary = result.summary
+    assert summary.paired is not None and summary.paired.metric == "soft" and summary.paired.delta > 0
+    assert summary.test.shown == summary.test.soft != summary.test.hard
+    low, high = summary.test.interval or (0.0, 0.0)
+    assert low < (summary.test.soft or 0.0) < high, "the interval is of the score beside it"
+    report = (result.directory / "report.md").read_text()
+    assert "| skill | soft | 95 % interval | hard |" in report and "two-sided p = " in report
+    assert f"{100 * summary.paired.delta:+.1f} points on the sealed test" in report.splitlines()[0]
+    show_result(Screen(), result.run)
+    said = capsys.readouterr().out
+    assert "sealed test (soft)" in said
+    assert f"Selection score: {summary.baseline_selection.soft:.4f} → {summary.best_selection.soft:.4f}" in said
+    assert "soft 0." in str(result)
