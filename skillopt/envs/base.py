@@ -88,6 +88,15 @@ class Env(Protocol):
 
 
 @runtime_checkable
+class NamesItsParts(Protocol):
+    """An environment that can say what its version is made of, so that a message can say what has changed."""
+
+    def version_parts(self) -> Mapping[str, str]:
+        """Digests by what people call the part: `the scorer function my_scorer:score`."""
+        ...
+
+
+@runtime_checkable
 class Referenced(Protocol):
     """An environment that knows how some of its items are solved."""
 

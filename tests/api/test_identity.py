@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import pytest
 
 import skillopt
 from skillopt.api.identity import identity_of, name_of
+from skillopt.cli.main import invoke
 from skillopt.core.errors import ConfigError, RunDirError
+from skillopt.testing.toy_task import write_config, write_data
 from tests.api.conftest import ITEMS, SMALL
+
+SHORT = ("train.num_epochs=1", "executor.kind=inline")
 
 
 def who(function: Any, version: str = "") -> str:
@@ -102,3 +107,29 @@ def test_a_changed_scorer_or_model_is_refused_where_a_run_goes_on(tmp_path: Path
         run(4)
     with pytest.raises(RunDirError, match=r"model\.target: .*answer@"):
         run(3, "!")
+
+
+def test_a_refusal_names_the_function_whose_module_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The configuration says `module:function` before and after; what changed is the file."""
+    config = write_config(tmp_path / "config.yaml", write_data(tmp_path / "data"))
+    module, name = tmp_path / "own_scorer_of_a_refusal.py", "own_scorer_of_a_refusal"
+    plain = "def score(answer, item):\n    return answer == item['answer']\n"
+
+    def train(source: str, *more: str) -> tuple[int, str]:
+        module.write_text(source)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        linecache.checkcache()
+        place = f"env.out_root={tmp_path / 'run'}"
+        code = invoke(["train", "--config", str(config), "--yes", place, f"env.scorer={name}:score", *SHORT, *more])
+        return code, capsys.readouterr().err
+
+    assert train(plain)[0] == 0
+    code, error = train(plain.replace("answer ==", "answer.strip() =="))
+    assert code == 2 and error.count("\n") == 1
+    assert f"environment: the scorer function {name}:score has changed" in error
+    assert "take the change back, use another env.out_root, or --allow-config-change" in error
+    assert train(plain)[0] == 0
+    code, error = train(plain, "env.answer_instruction=Be brief.")
+    assert code == 2 and "how a task is shown and its answer read has changed" in error and "function" not in error

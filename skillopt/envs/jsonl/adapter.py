@@ -25,7 +25,7 @@ from skillopt.envs.data.splits import Source, given_splits, load_splits
 from skillopt.envs.jsonl.dataloader import source
 from skillopt.envs.jsonl.settings import ANSWER_INSTRUCTIONS, JsonlSettings
 from skillopt.envs.scorers import Gold, extract_answer
-from skillopt.envs.scorers.base import ScoresAttempts
+from skillopt.envs.scorers.base import Scorer, ScoresAttempts
 from skillopt.envs.templates import Template
 from skillopt.model.types import Message
 
@@ -58,9 +58,19 @@ class JsonlEnv:
 
     @property
     def version(self) -> str:
-        options = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note", "reference_field"})
-        templates = [self._system.digest, self._review.digest, self._config.max_turns]
-        return digest([options, self._scorer.identity(), templates])[:16]
+        return digest([self._options(), self._scorer.identity(), self._templates()])[:16]
+
+    def version_parts(self) -> Mapping[str, str]:
+        """The scorers at the bottom, those with a source of their own as functions; options; prompts."""
+        scorers = {_called(each): digest(each.identity())[:16] for each in (*self._scorer.leaves, self._scorer)}
+        options, prompts = digest(self._options())[:16], digest(self._templates())[:16]
+        return {**scorers, "how a task is shown and its answer read": options, "a prompt of jsonl": prompts}
+
+    def _options(self) -> dict[str, Any]:
+        return self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note", "reference_field"})
+
+    def _templates(self) -> list[Any]:
+        return [self._system.digest, self._review.digest, self._config.max_turns]
 
     @property
     def sampling(self) -> Sampling:
@@ -165,3 +175,8 @@ class JsonlEnv:
             "skill": skill_text if skill_text.strip() else "",
         }
         return Message("system", self._system.render(values))
+
+
+def _called(scorer: Scorer) -> str:
+    function = getattr(scorer, "function", "")
+    return f"the scorer function {function}" if function else f"the scorer {getattr(scorer, 'name', '')}"
