@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillopt.api.items import ItemsLike
+    from skillopt.api.live import LiveView
     from skillopt.api.request import Arguments, BudgetLike, ConfigLike
     from skillopt.api.result import Result
     from skillopt.engine.run.given import Interrupt
@@ -67,13 +68,15 @@ def optimize(
     >>> result.stopped is None
     True
     """
+    from skillopt.api.live import shown_live
     from skillopt.api.running import blocking
 
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
         executor, gate, effort, seed,
     )  # fmt: skip
-    return blocking(lambda interrupt: _optimize(arguments, on_event, replay, interrupt))
+    with shown_live() as view:
+        return blocking(lambda interrupt: _optimize(arguments, on_event, replay, interrupt, view), tick=view.draw)
 
 
 async def optimize_async(
@@ -103,7 +106,10 @@ async def optimize_async(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
         executor, gate, effort, seed,
     )  # fmt: skip
-    return await _optimize(arguments, on_event, replay, None)
+    from skillopt.api.live import shown_live
+
+    with shown_live() as view:
+        return await _optimize(arguments, on_event, replay, None, view)
 
 
 def plan(
@@ -152,7 +158,11 @@ def plan(
 
 
 async def _optimize(
-    arguments: Arguments, on_event: Observer | Sequence[Observer] | None, replay: bool, interrupt: Interrupt | None
+    arguments: Arguments,
+    on_event: Observer | Sequence[Observer] | None,
+    replay: bool,
+    interrupt: Interrupt | None,
+    view: LiveView,
 ) -> Result:
     import asyncio
 
@@ -161,13 +171,15 @@ async def _optimize(
     from skillopt.api.training import prepare
     from skillopt.api.watching import observers_of
 
-    observers = observers_of(on_event)
+    observers = [view, *observers_of(on_event)]
     asked = await asyncio.to_thread(request, arguments, interrupt)
     training = await asyncio.to_thread(prepare, asked.resolved, asked.given, replay=replay)
     training.refuse()
     directory = await asyncio.to_thread(training.claim)
     ended = await training.run(directory, observers, replay=replay)
-    return await asyncio.to_thread(Result.load, directory, stopped_by=ended.result.stopped_by, faults=ended.faults)
+    return await asyncio.to_thread(
+        Result.load, directory, stopped_by=ended.result.stopped_by, faults=(*ended.faults, *view.faults)
+    )
 
 
 def _arguments(

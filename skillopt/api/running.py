@@ -62,23 +62,25 @@ class _Run(Generic[T]):
             raise RuntimeError("the thread of the run ended before the run had begun")
         return self._task.result()
 
-    def wait(self) -> None:
-        """Until it is over."""
+    def wait(self, tick: Callable[[], object]) -> None:
+        """Until it is over; `tick` is called meanwhile, in the waiting thread."""
         while not self.done.wait(_LOOK_S):
-            pass
+            tick()
 
 
-def blocking(make: Callable[[Interrupt], Coroutine[object, object, T]]) -> T:
-    """Run a coroutine to its end. Raises what it raises, and `KeyboardInterrupt` where nothing had begun or on the
-    second one."""
+def blocking(
+    make: Callable[[Interrupt], Coroutine[object, object, T]], *, tick: Callable[[], object] = lambda: None
+) -> T:
+    """Run a coroutine to its end. `tick` is called a few times a second in the thread that waits. Raises what the
+    coroutine raises, and `KeyboardInterrupt` where nothing had begun or on the second one."""
     run = _Run(make)
     run.start()
     try:
-        run.wait()
+        run.wait(tick)
     except KeyboardInterrupt:
         run.interrupt.wish()
         try:
-            run.wait()
+            run.wait(tick)
         except KeyboardInterrupt:
             run.cancel()
             run.done.wait(_LEAVE_S)
