@@ -121,7 +121,8 @@ class LiveView:
         self._surface, self._clock = surface, clock
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._seen, self._drawn = Seen(), Seen()
+        self._seen = Seen()
+        self._drawn = Seen()
         self._name = f"skillopt-{uuid.uuid4().hex}"
         self._next: float | None = None
         self.faults: tuple[str, ...] = ()
@@ -145,7 +146,8 @@ class LiveView:
             surface(seen.bundle(), self._name, self._next is None)
         except Exception as error:  # noqa: BLE001 - a display's fault must not end a paid run; it is kept and shown
             self._surface, self.faults = None, (f"the notebook's display: {type(error).__name__}: {error}",)
-        self._drawn, self._next = seen, now + EVERY_S
+        self._drawn = seen
+        self._next = now + EVERY_S
 
 
 @contextmanager
