@@ -121,8 +121,8 @@ class LiveView:
         self._surface, self._clock = surface, clock
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._seen = Seen()
-        self._drawn = Seen()
+        self._seen: Seen = Seen()
+        self._drawn: Seen = Seen()
         self._name = f"skillopt-{uuid.uuid4().hex}"
         self._next: float | None = None
         self.faults: tuple[str, ...] = ()
