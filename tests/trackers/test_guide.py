@@ -32,7 +32,7 @@ def test_the_blocks_run_and_leave_something_in_each_store(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert (tmp_path / "mlflow.db").stat().st_size > 0 and list(tmp_path.rglob("*.wandb"))
     assert '"name": "invoke_workflow skillopt"' in done.stdout and "gen_ai.evaluation.result" in done.stdout
-    assert re.search(r"^gate (accepted|rejected)", done.stdout, re.M), "an observer of one's own"
+    assert re.search(r"^gate \w+", done.stdout, re.M), "an observer of one's own"
 
 
 def test_the_file_of_the_page_is_a_section() -> None:
