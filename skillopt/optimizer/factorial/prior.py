@@ -21,9 +21,9 @@ class Prior:
     mean: float = 0.0
     spread: float = 0.05
     """Standard deviation of an edit's effect on any item."""
-    own_spread: float = 0.2
+    own_spread: float = 0.3
     """The same of its further effect on the items that it was proposed for."""
-    relation: float = 0.5
+    relation: float = 0.7
     """Correlation of the two."""
     kinship: float = 0.8
     """Correlation of the effects of two edits of one family."""

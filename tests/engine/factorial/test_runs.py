@@ -12,6 +12,7 @@ import pytest
 from benchmarks.kill_resume import campaign
 from skillopt.core.edit import Edit
 from skillopt.core.skill import Skill
+from skillopt.engine.acceptance.factorial import half_width
 from skillopt.optimizer.factorial.compose import compose
 from skillopt.testing.rig import Rig
 
@@ -24,17 +25,20 @@ async def test_it_climbs_proves_and_leaves_its_account(rig: Rig) -> None:
     best, initial = files["best_skill.md"].decode(), files["skills/skill_v0000.md"].decode()
     assert summary["verdict"].startswith("Better") and summary["last_look"]["action"] == "accept_new_best"
     assert best != initial and "draft_skill.md" not in files, "what is proven is no draft any more"
-    assert "AVOID" not in best, "a harmful line was kept"
     # Nothing of the selection split was asked between the baseline and the one look.
     assert all(not r.get("evaluated_n") for r in history) and len(history) == 15
     assert {r["action"] for r in history} <= {"draft", "skip_no_patches", "reject"}
     effects = rig.read("run", "effects.json")
     kept = [row for row in effects if row["kept"]]
     assert kept and all(row["interval"][0] <= row["effect"] <= row["interval"][1] for row in kept)
-    # An eighth of the items is of one kind: that is what a rule is worth, and what an AVOID costs.
+    # An eighth of the items is of one kind: that is what a rule is worth, and an AVOID costs up to as much. 240
+    # rollouts tell the two apart by their intervals, not always by their estimates.
+    for row in effects:
+        if row["effect"] is not None and "AVOID" in row["edit"]["content"]:
+            assert row["interval"][0] < 0
     for row in kept:
         assert row["interval"][0] < 0.125
-    assert "RULE" in best and {int(n) for n in re.findall(r"RULE (\d)", best)} <= set(range(8))
+    assert len({int(n) for n in re.findall(r"RULE (\d)", best)}) >= 5
 
 
 async def test_scores_belong_to_exactly_the_bytes_that_were_sent(rig: Rig) -> None:
@@ -145,3 +149,10 @@ async def test_blame_names_each_line_its_proposal_and_its_effect(rig: Rig) -> No
         row = rows[line["origin"]]
         low, high = (f"{100 * end:+.1f}" for end in row["interval"])
         assert f"{100 * row['effect']:+.1f} points on training items, 95 % interval {low} to {high}" in words
+
+
+async def test_the_plan_says_how_well_a_lines_effect_will_be_known(rig: Rig) -> None:
+    ended = await rig.command("plan", "--config", str(rig.config(train__search="factorial", train__batch_size=40)))
+    told = re.search(r"factorial: (\d+) rollouts, .* about ± (\d+) points", " ".join(ended.out.split()), re.I)
+    assert told is not None, ended.out + ended.err
+    assert int(told[2]) == round(100 * half_width(int(told[1])))
