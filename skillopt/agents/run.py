@@ -33,7 +33,7 @@ from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Job, link_login
 from skillopt.harnesses.launch import Finished, Launch, run
 from skillopt.model.prices import Price
-from skillopt.model.providers.endpoint import LEAST_REAL_KEY
+from skillopt.model.providers.wire.endpoint import LEAST_REAL_KEY
 from skillopt.model.tokens import bound
 from skillopt.model.traffic.breaker import Breaker
 from skillopt.model.traffic.limiter import Limiter

@@ -75,7 +75,7 @@ class FunctionBackend:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Ask the function once. A wished-for shape of the reply is told in words."""
-        from skillopt.model.providers.schema_text import with_schema_told
+        from skillopt.model.providers.wire.schema_text import with_schema_told
 
         messages = [message.to_json() for message in with_schema_told(request).messages]
         try:

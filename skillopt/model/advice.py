@@ -14,7 +14,7 @@ from skillopt.config.backends import AGENTS
 from skillopt.config.roles import RoleSettings
 from skillopt.core.errors import Cause, ModelError
 from skillopt.harnesses.catalogue import PACKAGES
-from skillopt.model.providers.endpoint import is_loopback
+from skillopt.model.providers.wire.endpoint import is_loopback
 
 
 def advice(cause: Cause, role: RoleSettings) -> str:

@@ -19,7 +19,7 @@ from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.core.errors import ModelError
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.model.advice import advised
-from skillopt.model.providers.endpoint import secret_text
+from skillopt.model.providers.wire.endpoint import secret_text
 from skillopt.model.registry import create_backend
 from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
 from skillopt.model.types import ChatReply, ChatRequest, Usage

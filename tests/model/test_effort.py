@@ -6,7 +6,7 @@ import pytest
 
 from skillopt.model.client import Client
 from skillopt.model.prices import load_prices
-from skillopt.model.providers.dialect import Dialect
+from skillopt.model.providers.wire.dialect import Dialect
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.testing.scripted import ScriptedBackend
 

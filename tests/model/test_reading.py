@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt.core.errors import ModelError, TransientModelError
-from skillopt.model.providers.anthropic_wire import read_message
-from skillopt.model.providers.responses import read_response
-from skillopt.model.providers.wire import read_reply, status_error
+from skillopt.model.providers.wire.messages import read_message
+from skillopt.model.providers.wire.reply import read_reply, status_error
+from skillopt.model.providers.wire.responses import read_response
 from skillopt.model.types import ChatReply
 
 JSON = st.recursive(

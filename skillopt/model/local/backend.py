@@ -26,8 +26,8 @@ from skillopt.model.local.partial_download import Report
 from skillopt.model.local.prefix import SCHEME, PrefixStates
 from skillopt.model.local.server import EngineLease, EnginePool
 from skillopt.model.local.settings import EngineSettings
-from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings
+from skillopt.model.providers.wire import sdk
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 _ATTEMPT_SECONDS = 3600.0

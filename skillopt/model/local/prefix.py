@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import TransientModelError
-from skillopt.model.providers.wire import status_error
+from skillopt.model.providers.wire.reply import status_error
 from skillopt.model.types import Message
 
 if TYPE_CHECKING:

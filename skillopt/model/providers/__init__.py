@@ -1,1 +1,1 @@
-"""One file a provider, and what they share at the wire."""
+"""One file a provider; `wire` is what they share."""

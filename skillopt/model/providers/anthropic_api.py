@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.model.providers import sdk
-from skillopt.model.providers.anthropic_wire import PATH, Form, read_message
-from skillopt.model.providers.encodable import encodable
-from skillopt.model.providers.endpoint import check_address, plain_key
+from skillopt.model.providers.wire import sdk
+from skillopt.model.providers.wire.encodable import encodable
+from skillopt.model.providers.wire.endpoint import check_address, plain_key
+from skillopt.model.providers.wire.messages import PATH, Form, read_message
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from skillopt.core.errors import ConfigError
-from skillopt.model.providers import sdk
 from skillopt.model.providers.azure_token import CachedToken, from_az, from_managed_identity
-from skillopt.model.providers.dialect import Dialect
-from skillopt.model.providers.endpoint import check_address, own_host
 from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings, forget_account
+from skillopt.model.providers.wire import sdk
+from skillopt.model.providers.wire.dialect import Dialect
+from skillopt.model.providers.wire.endpoint import check_address, own_host
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

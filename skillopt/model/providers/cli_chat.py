@@ -26,7 +26,7 @@ from skillopt.harnesses.job import Cli, Endpoint, Job, find_program, link_login
 from skillopt.harnesses.launch import run
 from skillopt.model.providers.cli_fault import error_of
 from skillopt.model.providers.cli_question import Question, asked, in_words, with_tool_calls
-from skillopt.model.providers.encodable import encodable
+from skillopt.model.providers.wire.encodable import encodable
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest, Usage
 
 CLAUDE, CODEX, COPILOT = "claude_chat", "codex_exec", "copilot_chat"

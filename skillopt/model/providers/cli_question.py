@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from skillopt.model.providers.schema_text import schema_text
+from skillopt.model.providers.wire.schema_text import schema_text
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall
 
 _IMAGE = re.compile(r"data:image/([a-z]+)[^,]*;base64,(.*)", re.DOTALL)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.shorten import shorten
-from skillopt.model.providers import sdk
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
-from skillopt.model.providers.wire import LONGEST_WORDS, as_mapping
+from skillopt.model.providers.wire import sdk
+from skillopt.model.providers.wire.reply import LONGEST_WORDS, as_mapping
 from skillopt.model.types import BackendSettings, ChatReply
 
 BASE_URL = "https://api.minimax.io/v1"

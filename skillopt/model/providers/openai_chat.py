@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from skillopt.core.errors import ConfigError
 from skillopt.model.providers.azure import AzureAccount, AzureBackend
-from skillopt.model.providers.dialect import Dialect
-from skillopt.model.providers.endpoint import plain_key
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
-from skillopt.model.providers.responses import needs_responses
+from skillopt.model.providers.wire.dialect import Dialect
+from skillopt.model.providers.wire.endpoint import plain_key
+from skillopt.model.providers.wire.responses import needs_responses
 from skillopt.model.types import BackendSettings
 
 DEFAULT_MODEL = "gpt-5.5"

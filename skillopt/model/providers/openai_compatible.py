@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.model.providers import responses, sdk
-from skillopt.model.providers.dialect import CAP_FIELDS, Dialect
-from skillopt.model.providers.encodable import encodable
-from skillopt.model.providers.endpoint import check_address, plain_key
-from skillopt.model.providers.wire import read_reply
+from skillopt.model.providers.wire import responses, sdk
+from skillopt.model.providers.wire.dialect import CAP_FIELDS, Dialect
+from skillopt.model.providers.wire.encodable import encodable
+from skillopt.model.providers.wire.endpoint import check_address, plain_key
+from skillopt.model.providers.wire.reply import read_reply
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 
 if TYPE_CHECKING:

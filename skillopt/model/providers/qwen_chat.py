@@ -6,8 +6,8 @@ field is told nothing from then on, with a warning.
 
 from __future__ import annotations
 
-from skillopt.model.providers.dialect import CAP_FIELDS, Dialect
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
+from skillopt.model.providers.wire.dialect import CAP_FIELDS, Dialect
 from skillopt.model.types import BackendSettings
 
 BASE_URL = "http://localhost:8000/v1"

@@ -16,9 +16,10 @@ import pytest
 from aiohttp import web
 
 from skillopt.core.errors import ConfigError, FatalModelError
-from skillopt.model.providers import azure_token, sdk
+from skillopt.model.providers import azure_token
 from skillopt.model.providers.azure_token import CachedToken, Token, from_az, from_managed_identity
 from skillopt.model.providers.openai_chat import create
+from skillopt.model.providers.wire import sdk
 from skillopt.model.types import ChatReply
 from tests.model.model_support import ask
 from tests.model.providers.contract.openai_protocol import AzureProtocol

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from skillopt.model.local.pool import EnginePool
 
 from skillopt.config.roles import RoleSettings
 from skillopt.core.errors import CircuitOpen, ContextOverflow, FatalModelError, TransientModelError
 from skillopt.engine.run import doctor
 from skillopt.model.advice import advice
 from skillopt.model.client import Client
-from skillopt.model.local.server import EnginePool
-from skillopt.model.providers.anthropic_wire import read_message
-from skillopt.model.providers.responses import read_response
-from skillopt.model.providers.wire import read_reply, status_error
+from skillopt.model.providers.wire.messages import read_message
+from skillopt.model.providers.wire.reply import read_reply, status_error
+from skillopt.model.providers.wire.responses import read_response
 from skillopt.model.types import ChatReply, Usage
 from tests.model.model_support import compatible
 from tests.model.providers.test_openai_compatible import Fixed, complete, good

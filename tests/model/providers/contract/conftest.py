@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillopt.model.providers import responses
+from skillopt.model.providers.wire import responses
 from skillopt.model.types import Backend
 
 from .cases import CASES, Case

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.model.providers import responses
-from skillopt.model.providers.schema_text import with_schema_told
+from skillopt.model.providers.wire import responses
+from skillopt.model.providers.wire.schema_text import with_schema_told
 from skillopt.model.types import ChatRequest, Message
 
 Api = Literal["chat", "responses"]

@@ -17,8 +17,8 @@ from skillopt.core.errors import Cause, TransientModelError
 from skillopt.core.json_types import JsonObject
 from skillopt.core.redact import MARK, redact
 from skillopt.core.shorten import shorten
-from skillopt.model.providers.endpoint import LEAST_REAL_KEY, is_loopback
-from skillopt.model.providers.wire import LONGEST_WORDS, is_filtered, status_error
+from skillopt.model.providers.wire.endpoint import LEAST_REAL_KEY, is_loopback
+from skillopt.model.providers.wire.reply import LONGEST_WORDS, is_filtered, status_error
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

@@ -12,7 +12,7 @@ from typing import Any, cast
 from skillopt.core.ending import Finish
 from skillopt.core.errors import TransientModelError
 from skillopt.core.shorten import shorten
-from skillopt.model.providers.wire import as_mapping, inner_error, parse_body, read_finish, read_usage
+from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, read_usage
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall
 
 PATH = "/responses"

@@ -15,9 +15,9 @@ from typing import Any, Literal, cast
 
 from skillopt.core.errors import TransientModelError
 from skillopt.core.shorten import shorten
-from skillopt.model.providers.dialect import is_refused_form, names_field
-from skillopt.model.providers.schema_text import schema_text
-from skillopt.model.providers.wire import as_mapping, inner_error, parse_body, read_finish, whole
+from skillopt.model.providers.wire.dialect import is_refused_form, names_field
+from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, whole
+from skillopt.model.providers.wire.schema_text import schema_text
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
 
 PATH = "/v1/messages"
