@@ -1,49 +1,30 @@
-"""Answers and items that a candidate text copied instead of learning from them.
+"""What must not be copied into a skill, and the search for it in a new text.
 
 Four rules, each decided on the texts themselves: `words` (a run of six or more words of an item), `value` (a
 distinctive gold answer, whole), `number` (a gold's or short item's digits, whole, as tail or as head, however spaced)
 and `quote` (most of a short item text). Short or common answers, class labels (one gold of many items) and what the
-initial skill or the prompt template already says are not leakage.
-
-What leaked is shown only where the optimizer may see it: the excerpt of a training leak. Of selection and test items
-and of a judge's text (where only the `words` rule applies) a leak says that there is one (invariant I5).
+initial skill or the prompt template already says are not leakage. Of a judge's text only the `words` rule is asked.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Literal
+from dataclasses import replace
 
 from skillopt.core.edit import Edit, Patch
-from skillopt.core.json_types import JsonValue
-from skillopt.core.lint.finding import Finding
+from skillopt.core.leakage.leak import SOURCES, Leak, VetoedEdit, leaks_from
+from skillopt.core.leakage.numbers import joined_digits, telling_pieces
+from skillopt.core.leakage.quotes import MAX_QUOTED, MIN_DIGITS, MIN_QUOTE, MIN_WORDS, Quotable, edges_of
 from skillopt.core.ngrams import NgramFilter, ngrams, words_of
 from skillopt.core.skill import Skill
 
-Rule = Literal["words", "value", "number", "quote"]
-
-SOURCES = ("train_item", "train_gold", "selection_item", "selection_gold", "test_item", "test_gold", "judge_text")
-"""Least sealed first. A judge's text is a rubric or an instruction that no item shows."""
-
-_MIN_VALUE_CHARS, _MIN_VALUE_DIGITS, _MIN_VALUE_WORDS = 6, 5, 3
-_MAX_VALUE_WORDS = 12
+_MIN_VALUE_CHARS, _MAX_VALUE_WORDS = 6, 12
 _LABEL_COUNT, _LABEL_SHARE = 3, 0.01
 """A gold of this many items and this share of all golds is a class label, which a rule has to be able to name."""
-_MIN_NUMBER, _MAX_NUMBER = 7, 25
-_MAX_QUOTED = 200
-"""Letters and digits. Longer item texts are the business of the `words` rule."""
-_QUOTE_SHARE, _MIN_QUOTE, _MIN_QUOTE_WORDS = 0.6, 8, 4
 _TELLING_WORDS, _LONG_RUN = 3, 10
 _BOILERPLATE_COUNT, _BOILERPLATE_SHARE = 3, 0.05
-_EXCERPT = 160
 
-_DIGITS = re.compile(r"[0-9]+")
-_NUMBER = re.compile(r"[0-9]+(?:[\s().\-/+–]{1,3}[0-9]+)*")
 _COMMON = frozenset(
     words_of(
         "a about after all also an and any are as at be because been before between both but by can could did do "
@@ -55,59 +36,6 @@ _COMMON = frozenset(
     )
 )
 _ARTICLES = ("a", "an", "the")
-
-
-@dataclass(frozen=True)
-class Leak:
-    """One piece of a new text that stands in a source. `excerpt` is empty unless the source is the training split."""
-
-    source: str
-    rule: Rule
-    excerpt: str = ""
-
-    def __str__(self) -> str:
-        split, _, kind = self.source.partition("_")
-        what = {"item": "item", "gold": "answer", "text": "text"}[kind]
-        how = {
-            "words": "repeats the words of",
-            "value": "contains",
-            "number": "contains the number of",
-            "quote": "quotes",
-        }
-        return f"{how[self.rule]} a {split} {what}" + (f": {self.excerpt!r}" if self.excerpt else "")
-
-    def to_json(self) -> dict[str, str]:
-        """A row of reports and records."""
-        row = {"source": self.source, "rule": self.rule}
-        return {**row, "excerpt": self.excerpt} if self.excerpt else row
-
-
-@dataclass(frozen=True)
-class VetoedEdit:
-    """An edit that was taken out of a patch, and why: what it copied, or which error of `core.lint` it would have made.
-    `index` counts from 1 in the patch as proposed."""
-
-    index: int
-    edit: Edit
-    leaks: tuple[Leak | Finding, ...]
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """A row of reports and records; the content is left out, because it may hold sealed text."""
-        return {"index": self.index, "op": self.edit.op, "leaks": [leak.to_json() for leak in self.leaks]}
-
-
-@dataclass(frozen=True)
-class _Quotable:
-    """A short item text as letters and digits only, and where its words end."""
-
-    compact: str
-    words: tuple[str, ...]
-    source: str
-
-    @property
-    def least(self) -> int:
-        """How many characters in a row are a quotation."""
-        return max(_MIN_QUOTE, math.ceil(_QUOTE_SHARE * len(self.compact)))
 
 
 class LeakIndex:
@@ -129,7 +57,7 @@ class LeakIndex:
         self._filter = NgramFilter(words, total_chars=sum(len(text) for _, text in self._texts))
         self._values: dict[str, set[str]] = {}
         self._numbers: dict[str, set[str]] = {}
-        self._quotable: dict[tuple[str, str], _Quotable] = {}
+        self._quotable: dict[tuple[str, str], Quotable] = {}
         golds: Counter[str] = Counter()
         for source, text in self._texts:
             tokens = words_of(text)
@@ -160,9 +88,7 @@ class LeakIndex:
         compact = "".join(tokens)
         golds[compact] += 1
         distinctive = (
-            len(compact) >= _MIN_VALUE_CHARS
-            or sum(map(str.isdigit, compact)) >= _MIN_VALUE_DIGITS
-            or len(tokens) >= _MIN_VALUE_WORDS
+            len(compact) >= _MIN_VALUE_CHARS or sum(map(str.isdigit, compact)) >= MIN_DIGITS or len(tokens) >= MIN_WORDS
         )
         if distinctive and not _COMMON.issuperset(tokens):
             self._values.setdefault(compact, set()).add(source)
@@ -170,19 +96,15 @@ class LeakIndex:
 
     def _add_item(self, source: str, text: str, tokens: list[str]) -> None:
         compact = "".join(tokens)
-        if len(compact) > _MAX_QUOTED:
+        if len(compact) > MAX_QUOTED:
             return
         self._add_numbers(source, text)
-        if len(compact) >= _MIN_QUOTE:
-            self._quotable.setdefault((compact, source), _Quotable(compact, tuple(tokens), source))
+        if len(compact) >= MIN_QUOTE:
+            self._quotable.setdefault((compact, source), Quotable(compact, tuple(tokens), source))
 
     def _add_numbers(self, source: str, text: str) -> None:
-        """Every head and tail of each number of the text that is long enough to tell one number from another."""
-        for run in _NUMBER.findall(text):
-            digits = "".join(_DIGITS.findall(run))[:_MAX_NUMBER].lstrip("0")
-            for length in range(_MIN_NUMBER, len(digits) + 1):
-                for piece in (digits[:length], digits[-length:]):
-                    self._numbers.setdefault(piece, set()).add(source)
+        for piece in telling_pieces(text):
+            self._numbers.setdefault(piece, set()).add(source)
 
     def _shared_words(self, words: list[str], known: list[str]) -> Iterator[Leak]:
         n = self._n
@@ -198,7 +120,7 @@ class LeakIndex:
             elif start is not None:
                 run = words[start : at + n - 1]
                 if len(run) >= _LONG_RUN or len(run) - sum(word in _COMMON for word in run) >= _TELLING_WORDS:
-                    yield from _leaks(sources, "words", " ".join(run))
+                    yield from leaks_from(sources, "words", " ".join(run))
                 start, sources = None, set()
 
     def _confirmed(self, suspects: set[tuple[str, ...]]) -> dict[tuple[str, ...], set[str]]:
@@ -220,7 +142,7 @@ class LeakIndex:
         said = {value for value, _ in self._values_in(known)}
         for value, shown in self._values_in(words):
             if value not in said:
-                yield from _leaks(self._values[value], "value", shown)
+                yield from leaks_from(self._values[value], "value", shown)
 
     def _values_in(self, words: list[str]) -> Iterator[tuple[str, str]]:
         """Gold answers that stand in a text at word boundaries, spacing and punctuation aside."""
@@ -234,32 +156,19 @@ class LeakIndex:
                     yield joined, " ".join(words[start : end + 1])
 
     def _numbers_in(self, new_text: str, allowed: str) -> Iterator[Leak]:
-        said = set(_joined_digits(allowed))
-        for digits in _joined_digits(new_text):
+        said = set(joined_digits(allowed))
+        for digits in joined_digits(new_text):
             if digits in self._numbers and digits not in said:
-                yield from _leaks(self._numbers[digits], "number", digits)
+                yield from leaks_from(self._numbers[digits], "number", digits)
 
     def _quotes(self, words: list[str], known: str) -> Iterator[Leak]:
-        """Most of a short item. A run of 60 % always covers the item's middle, so only that is searched for."""
-        text, edges = "".join(words), set(accumulate(map(len, words)))
+        """The first telling piece of each short item that the text quotes."""
+        text, edges = "".join(words), edges_of(words)
         for item in self._quotable.values():
-            size, least = len(item.compact), item.least
-            seed = item.compact[size - least : least]
-            at = text.find(seed)
-            while at >= 0:
-                start, end = _grown(item.compact, size - least, least, text, at)
-                left = at - (size - least - start)
-                piece = item.compact[start:end]
-                if (
-                    len(piece) >= least
-                    and _telling(item, start, end)
-                    and piece not in known
-                    and not any(_cuts_number(text, place, edges) for place in (left, left + len(piece)))
-                    and sum(piece in other.compact for other in self._quotable.values()) < self._boilerplate
-                ):
-                    yield from _leaks({item.source}, "quote", piece)
+            for piece in item.quoted_in(text, edges):
+                if piece not in known and sum(piece in o.compact for o in self._quotable.values()) < self._boilerplate:
+                    yield from leaks_from({item.source}, "quote", piece)
                     break
-                at = text.find(seed, at + 1)
 
 
 def strip_leaks(skill: Skill, patch: Patch, index: LeakIndex, *, allowed: str) -> tuple[Patch, list[VetoedEdit]]:
@@ -273,53 +182,3 @@ def strip_leaks(skill: Skill, patch: Patch, index: LeakIndex, *, allowed: str) -
         else:
             kept.append(edit)
     return (replace(patch, edits=tuple(kept)) if vetoed else patch), vetoed
-
-
-def _leaks(sources: Iterable[str], rule: Rule, excerpt: str) -> Iterator[Leak]:
-    for source in sources:
-        yield Leak(source, rule, excerpt[:_EXCERPT] if source.startswith("train_") else "")
-
-
-def _joined_digits(text: str) -> Iterator[str]:
-    """Numbers of a text as plain digits: neighbouring groups joined in every way, leading zeros (trunk, 00) dropped."""
-    for run in _NUMBER.findall(text):
-        groups: list[str] = _DIGITS.findall(run)
-        for start in range(len(groups)):
-            joined = ""
-            for group in groups[start:]:
-                joined += group
-                if len(joined) > _MAX_NUMBER:
-                    break
-                digits = joined.lstrip("0")
-                if len(digits) >= _MIN_NUMBER:
-                    yield digits
-
-
-def _grown(item: str, start: int, end: int, text: str, at: int) -> tuple[int, int]:
-    """The longest match of `item` in `text` around `item[start:end] == text[at:]`, as a range of `item`."""
-    left, right = at, at + end - start
-    while start and left and item[start - 1] == text[left - 1]:
-        start, left = start - 1, left - 1
-    while end < len(item) and right < len(text) and item[end] == text[right]:
-        end, right = end + 1, right + 1
-    return start, end
-
-
-def _cuts_number(text: str, at: int, edges: set[int]) -> bool:
-    """Whether `at` lies inside a number of the text; `edges` are the ends of its words."""
-    return 0 < at < len(text) and at not in edges and text[at - 1].isdigit() and text[at].isdigit()
-
-
-def _telling(item: _Quotable, start: int, end: int) -> bool:
-    """Whether a matched range singles the item out: most of its digits if it has a number, else several whole words.
-
-    So a table of countries and codes does not quote an item that names a country.
-    """
-    digits = sum(map(str.isdigit, item.compact))
-    if digits >= _MIN_VALUE_DIGITS:
-        return sum(map(str.isdigit, item.compact[start:end])) >= _QUOTE_SHARE * digits
-    at, whole = 0, 0
-    for word in item.words:
-        whole += start <= at and at + len(word) <= end
-        at += len(word)
-    return whole >= _MIN_QUOTE_WORDS or (whole == len(item.words) and whole >= _MIN_VALUE_WORDS)
