@@ -14,71 +14,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillopt.core.errors import JournalError, ReplayMiss
-from skillopt.store.database import Database, LedgerRow, Row, decode, encode, typed_errors
+from skillopt.store.database import Database, LedgerRow, Row
+from skillopt.store.entry import Entry, Recorded, copied, entry_of, may_be_shared, row_of
 from skillopt.store.filesystem import filesystem_of, is_shared
+from skillopt.store.flights import Flights
 from skillopt.store.writer import BackgroundWriter
 
 __all__ = ["Entry", "Journal", "LedgerRow", "Recorded"]
 
 _CHECKPOINT_EVERY = 500
 _SHARED_READ_BUSY_S = 0.05
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What a thunk hands over. `value` is JSON; labels are for the ledger; None in a number means unknown, never 0."""
-
-    value: Any
-    kind: str
-    stage: str = ""
-    role: str = ""
-    model: str = ""
-    calls: int = 1
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    usd: float | None = None
-    elapsed_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A stored result. `fresh` is True for the one caller whose thunk ran; `shared` marks a copy of the cache's."""
-
-    key: str
-    value: Any
-    fresh: bool
-    kind: str
-    stage: str
-    role: str
-    model: str
-    calls: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cached_tokens: int | None
-    reasoning_tokens: int | None
-    usd: float | None
-    elapsed_s: float | None
-    created_at: float
-    shared: bool
-    seq: int
-
-
-@dataclass
-class _Flight:
-    """A thunk that is running, and how many callers wait for it."""
-
-    task: asyncio.Task[Entry]
-    waiters: int = 0
-    closing: bool = False
 
 
 class Journal:
@@ -95,7 +46,7 @@ class Journal:
     ) -> None:
         self._database, self._replay = database, replay
         self._on_shared_problem = on_shared_problem
-        self._flights: dict[str, _Flight] = {}
+        self._flights = Flights()
         # Serialises use of the connection; held for one statement, never across an await.
         self._lock = threading.Lock()
         self._commits = 0
@@ -165,17 +116,15 @@ class Journal:
                     f"the recorded journal has no answer for {label or 'a call'} (key {key[:12]})",
                     hint="replay the same configuration, data and version as recorded, or run without --replay",
                 )
-            flight = self._flights.get(key)
-            if flight is not None and flight.task.done():
-                flight = None  # it failed in this very turn of the loop; this caller runs again
+            flight = self._flights.find(key)
             if flight is not None and flight.closing:
                 # A cancelled run may still deliver; waiting for its end keeps the call from being paid twice.
                 await asyncio.wait({flight.task})
                 continue
             first = flight is None
             if flight is None:
-                flight = self._start(key, thunk)
-            entry = await self._join(flight)
+                flight = self._flights.start(key, self._run(key, thunk))
+            entry = await flight.join()
             return entry if first else replace(entry, fresh=False)
 
     def get(self, key: str) -> Entry | None:
@@ -190,11 +139,7 @@ class Journal:
 
     def put_now(self, key: str, recorded: Recorded) -> Entry:
         """Commit a small fact at once. A key that exists keeps its first value, which is returned."""
-        value, encoding = encode(recorded.value)
-        r = recorded
-        labels = (r.kind, r.stage, r.role, r.model)
-        tokens = (r.prompt_tokens, r.completion_tokens, r.cached_tokens, r.reasoning_tokens)
-        return self._store((key, value, encoding, *labels, r.calls, *tokens, r.usd, r.elapsed_s, time.time(), 0))
+        return self._store(row_of(key, recorded))
 
     def ledger(self) -> list[LedgerRow]:
         """Sums by role, model and stage over the calls this run paid; equals the sum of the entries."""
@@ -235,9 +180,7 @@ class Journal:
 
     async def aclose(self) -> None:
         """Cancel and await what is in flight, then close. Idempotent."""
-        for flight in list(self._flights.values()):
-            flight.closing = True
-            await _end(flight.task)
+        await self._flights.end()
         self.close()
 
     def close(self) -> None:
@@ -252,29 +195,9 @@ class Journal:
                 self._shared.close()
             self._database.close()
 
-    def _start(self, key: str, thunk: Callable[[], Awaitable[Recorded]]) -> _Flight:
-        async def run() -> Entry:
-            recorded = await thunk()
-            return replace(self.put_now(key, recorded), fresh=True)
-
-        flight = _Flight(asyncio.ensure_future(run()))
-        self._flights[key] = flight
-        flight.task.add_done_callback(lambda _: self._land(key, flight))
-        return flight
-
-    def _land(self, key: str, flight: _Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-
-    async def _join(self, flight: _Flight) -> Entry:
-        flight.waiters += 1
-        try:
-            return await asyncio.shield(flight.task)
-        finally:
-            flight.waiters -= 1
-            if not flight.waiters and not flight.task.done():
-                flight.closing = True
-                await _end(flight.task)
+    async def _run(self, key: str, thunk: Callable[[], Awaitable[Recorded]]) -> Entry:
+        recorded = await thunk()
+        return replace(self.put_now(key, recorded), fresh=True)
 
     def _store(self, row: Row) -> Entry:
         """Commit a row unless its key exists; the stored entry either way."""
@@ -290,41 +213,13 @@ class Journal:
             self._commits += 1
             if self._commits % _CHECKPOINT_EVERY == 0 and self._database.wal:
                 self._background.checkpoint()
-            shareable, copied = row[7] > 0, row[15]
-            if self._shared is not None and shareable and not copied:
+            if self._shared is not None and may_be_shared(row):
                 self._background.share(row)
         self._tell_problem()
         return self._entry(stored)
 
     def _entry(self, row: Row) -> Entry:
-        seq, key, value, encoding, *labels_and_usage, created_at, shared = row
-        try:
-            with typed_errors(self._database.path):
-                decoded = decode(value, encoding)
-        except ValueError as fault:
-            raise JournalError(
-                f"journal {self._database.path}: entry {key[:12]} is damaged", hint="restore a copy of the file"
-            ) from fault
-        kind, stage, role, model, calls, prompt, completion, cached, reasoning, usd, elapsed_s = labels_and_usage
-        return Entry(
-            key=key,
-            value=decoded,
-            fresh=False,
-            kind=kind,
-            stage=stage,
-            role=role,
-            model=model,
-            calls=calls,
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            cached_tokens=cached,
-            reasoning_tokens=reasoning,
-            usd=usd,
-            elapsed_s=elapsed_s,
-            created_at=created_at,
-            shared=bool(shared),
-            seq=seq,
-        )
+        return entry_of(row, self._database.path)
 
     def _open_shared(self, path: Path, *, read_only: bool) -> Database | None:
         try:
@@ -347,25 +242,9 @@ class Journal:
             return None
         if row is None:
             return None
-        _, key, value, encoding, kind, stage, role, model, *_ = row
-        return self._store((key, value, encoding, kind, stage, role, model, 0, 0, 0, 0, 0, 0.0, None, time.time(), 1))
+        return self._store(copied(row))
 
     def _tell_problem(self) -> None:
         problem = self._background.take_problem()
         if problem and self._on_shared_problem is not None:
             self._on_shared_problem(problem)
-
-
-async def _end(task: asyncio.Task[Entry]) -> None:
-    """Cancel `task` and wait until it has really stopped, even when the waiter is cancelled again meanwhile.
-
-    Called on the way out of a cancellation, which the caller then lets through.
-    """
-    task.cancel()
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            continue
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not report it as lost
