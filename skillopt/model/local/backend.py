@@ -23,8 +23,8 @@ from skillopt.model.local.catalogue import ModelEntry, load_catalogue
 from skillopt.model.local.download import ensure
 from skillopt.model.local.modelfile import ModelFile, cache_directory, own_model
 from skillopt.model.local.partial_download import Report
+from skillopt.model.local.pool import EngineLease, EnginePool
 from skillopt.model.local.prefix import SCHEME, PrefixStates
-from skillopt.model.local.server import EngineLease, EnginePool
 from skillopt.model.local.settings import EngineSettings
 from skillopt.model.providers.openai_compatible import CompatibleBackend, CompatibleSettings
 from skillopt.model.providers.wire import sdk

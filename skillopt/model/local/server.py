@@ -1,9 +1,7 @@
-"""The embedded engine as seen by its owner: start, address, end; and one engine shared by those who ask for the same.
+"""The embedded engine as seen by its owner: start, address, end.
 
-`Engine` owns one child process (`engine_child`). It is silent: what the engine says is kept as a bounded tail and shown
+`Engine` owns one child process (`local.child`). It is silent: what the engine says is kept as a bounded tail and shown
 only inside errors. The child ends on every way out of this process; `stop` also waits for it, so no zombie stays.
-`EnginePool` belongs to a run: optimizer and target with the same model and settings share one engine, which starts at
-the first use and ends when the last user has released it. A dead engine is started again a few times, then reported.
 """
 
 from __future__ import annotations
@@ -24,9 +22,10 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillopt.core.errors import FatalModelError, TransientModelError
+from skillopt.core.errors import FatalModelError
 from skillopt.core.json_types import JsonValue
 from skillopt.core.shorten import shorten
+from skillopt.model.local.cores import usable_cores
 from skillopt.model.local.modelfile import ModelFile
 from skillopt.model.local.prefix import PrefixStates
 from skillopt.model.local.settings import EngineSettings
@@ -36,7 +35,6 @@ START_SECONDS = 180.0
 _STOP_SECONDS = 3.0
 _WATCH_SECONDS = 0.3
 _TAIL_LINES = 12
-_RESTARTS = 3
 _WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
 """How the engine's threads wait for each other: a moment by spinning, then asleep. By themselves they spin for
 milliseconds; where other work holds a core, each then burns its share while it waits for the one that has none. The
@@ -175,84 +173,6 @@ class Engine:
         self.states = PrefixStates(self.address, self.key, Path(self._folder)) if self._folder else None
 
 
-class EnginePool:
-    """Engines of one run, shared and counted. Close it at the end of the run; it is its own context manager."""
-
-    def __init__(self) -> None:
-        self._shared: dict[tuple[str, EngineSettings], _Shared] = {}
-
-    def lease(self, model: ModelFile, settings: EngineSettings) -> EngineLease:
-        """A share in the engine for `model`. Costs nothing until `EngineLease.ready`."""
-        shared = self._shared.setdefault((model.sha256, settings), _Shared(Engine(model, settings)))
-        shared.users += 1
-        return EngineLease(shared)
-
-    async def aclose(self) -> None:
-        """End all engines, leased or not. Idempotent."""
-        everyone, self._shared = list(self._shared.values()), {}
-        await asyncio.gather(*(shared.engine.stop() for shared in everyone))
-
-    async def __aenter__(self) -> EnginePool:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-@dataclass
-class _Shared:
-    engine: Engine
-    users: int = 0
-    starts: int = 0
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
-class EngineLease:
-    """One user's share of an engine."""
-
-    def __init__(self, shared: _Shared) -> None:
-        self._shared, self._released = shared, False
-
-    async def ready(self) -> Engine:
-        """The running engine, started if need be.
-
-        Raises `TransientModelError` once for an engine that has died (the next attempt starts it again), and
-        `FatalModelError` when it cannot start or keeps dying.
-        """
-        shared = self._shared
-        async with shared.lock:
-            engine = shared.engine
-            if engine.alive:
-                return engine
-            if shared.starts > _RESTARTS:
-                raise FatalModelError(
-                    f"the embedded model {engine.model.name} {engine.why_ended()} {shared.starts} times",
-                    hint="it may need more memory than there is; lower n_ctx or n_parallel",
-                )
-            shared.starts += 1
-            await engine.stop()
-            await engine.start()
-            return engine
-
-    def lost(self) -> TransientModelError | None:
-        """What to raise for a failed call if the engine died under it, else None."""
-        engine = self._shared.engine
-        if engine.alive:
-            return None
-        return TransientModelError(f"the embedded model {engine.model.name} {engine.why_ended()}{engine.last_words()}")
-
-    async def release(self) -> None:
-        """Give the share back; the last one ends the engine. Idempotent."""
-        if self._released:
-            return
-        self._released = True
-        self._shared.users -= 1
-        if self._shared.users == 0:
-            async with self._shared.lock:
-                await self._shared.engine.stop()
-                self._shared.starts = 0
-
-
 @contextlib.asynccontextmanager
 async def running(model: ModelFile, settings: EngineSettings | None = None) -> AsyncGenerator[Engine, None]:
     """A started engine for the length of a `with` block."""
@@ -268,29 +188,6 @@ def missing_extra(cause: str = "") -> FatalModelError:
     """The error for an installation without the engine."""
     told = f" ({cause})" if cause else ""
     return FatalModelError(f"the embedded model needs its engine{told}", hint='run: pip install "skillopt[local]"')
-
-
-def usable_cores() -> int:
-    """Physical cores this process may use: hyper-threads count once, CPU affinity and container quota are respected."""
-    if not hasattr(os, "sched_getaffinity"):
-        return max(1, os.cpu_count() or 1)
-    usable = os.sched_getaffinity(0)
-    siblings: set[str] = set()
-    for cpu in usable:
-        try:
-            siblings.add(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text("ascii"))
-        except OSError:
-            siblings.add(str(cpu))
-    return max(1, min(len(siblings), _cgroup_cores() or len(siblings)))
-
-
-def _cgroup_cores() -> int | None:
-    """Whole cores that the container's CPU quota allows; None without one."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
-        return max(1, int(quota) // int(period))
-    except (OSError, ValueError):
-        return None
 
 
 def _read_line(process: subprocess.Popen[bytes], line: Future[bytes]) -> None:

@@ -17,9 +17,11 @@ import pytest
 from skillopt.core.errors import FatalModelError, TransientModelError
 from skillopt.model.local.backend import LocalBackend, create
 from skillopt.model.local.catalogue import load_catalogue
+from skillopt.model.local.cores import usable_cores
 from skillopt.model.local.modelfile import ModelFile, cache_directory, find_present
+from skillopt.model.local.pool import EngineLease, EnginePool
 from skillopt.model.local.prefix import PrefixStates
-from skillopt.model.local.server import Engine, EngineLease, EnginePool, running, usable_cores
+from skillopt.model.local.server import Engine, running
 from skillopt.model.local.settings import EngineSettings
 from skillopt.model.types import ChatRequest, Message
 
