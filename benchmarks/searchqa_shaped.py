@@ -29,7 +29,8 @@ from aiohttp import web
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from skillopt.testing import toy
-from skillopt.testing.latency_server import Behaviour, LatencyServer, Tally, counted
+from skillopt.testing.latency_server import Behaviour, LatencyServer, counted
+from skillopt.testing.stats import Tally
 from skillopt.testing.toy_task import request_of
 
 SIZES = {"train": 400, "val": 200, "test": 200}

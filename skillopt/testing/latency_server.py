@@ -18,12 +18,13 @@ import json
 import math
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from aiohttp import web
 
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
+from skillopt.testing.stats import Stats, Tally
 
 Usage = JsonObject
 Answer = Callable[[JsonObject], tuple[str, "Usage | None"]]
@@ -65,50 +66,6 @@ class Behaviour:
     width: int | None = None
     reject_above_width: bool = False
     with_usage: bool = True
-
-
-@dataclass
-class Tally:
-    """How often one body was asked and completely answered."""
-
-    started: int = 0
-    completed: int = 0
-
-
-@dataclass
-class Stats:
-    """What the server saw. `busy_s` is the integral of busy places over time; `peak` the most at once."""
-
-    requests: dict[str, Tally] = field(default_factory=dict[str, Tally])
-    log: list[tuple[float, float, int]] = field(default_factory=list[tuple[float, float, int]])
-    """(arrival, end, status) of each request, monotonic seconds; status 0 is a connection that the client closed."""
-    statuses: dict[int, int] = field(default_factory=dict[int, int])
-    busy: int = 0
-    peak: int = 0
-    busy_s: float = 0.0
-    changed_at: float = field(default_factory=time.monotonic)
-
-    def occupy(self, change: int) -> None:
-        """A place was taken (+1) or left (-1)."""
-        now = time.monotonic()
-        self.busy_s += self.busy * (now - self.changed_at)
-        self.changed_at = now
-        self.busy += change
-        self.peak = max(self.peak, self.busy)
-
-    def to_json(self) -> dict[str, JsonValue]:
-        """Totals for `/stats`."""
-        tallies = self.requests.values()
-        return {
-            "started": sum(t.started for t in tallies),
-            "completed": sum(t.completed for t in tallies),
-            "distinct": len(self.requests),
-            "paid_twice": sum(t.completed > 1 for t in tallies),
-            "statuses": {str(k): v for k, v in sorted(self.statuses.items())},
-            "busy": self.busy,
-            "peak": self.peak,
-            "busy_s": self.busy_s,
-        }
 
 
 def echo(body: JsonObject) -> tuple[str, Usage | None]:
