@@ -16,7 +16,7 @@ from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
 from skillopt.engine.run.targets import reading_notices
-from skillopt.engine.summary import score_summary, type_scores
+from skillopt.engine.summary.scores import score_summary, type_scores
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.evaluation import EvalSummary, SplitScore

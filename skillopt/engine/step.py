@@ -22,16 +22,17 @@ from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.decide import decide
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.credit import credit
 from skillopt.engine.measure import PREFETCH, measure
 from skillopt.engine.prefetch import Prefetcher
-from skillopt.engine.propose import aggregate_all, select_all, update
 from skillopt.engine.reflection.deep import deep_reflect
+from skillopt.engine.reflection.outcome import DeepReflection
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
+from skillopt.engine.stages.context import StepContext
+from skillopt.engine.stages.credit import credit
+from skillopt.engine.stages.propose import aggregate_all, select_all, update
+from skillopt.engine.stages.result import Built, Judged, Reflected, Rolled, StepResult, Upcoming
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_context import StepContext
-from skillopt.engine.step_result import Built, DeepReflection, Judged, Reflected, Rolled, StepResult, Upcoming
 from skillopt.optimizer import buffer
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.modes import update_mode

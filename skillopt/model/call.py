@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.model.tokens import bound, prompt_bound
 from skillopt.model.traffic.passage import Passage
 from skillopt.model.traffic.retry import Deadline, with_retries

@@ -13,14 +13,14 @@ from skillopt.core.change import Change
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.build import build
 from skillopt.engine.decision import Decision
 from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.build import build
+from skillopt.engine.stages.context import StepContext
+from skillopt.engine.stages.result import StepResult
+from skillopt.engine.stages.vetoes import veto_records
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_context import StepContext
-from skillopt.engine.step_result import StepResult
-from skillopt.engine.vetoes import veto_records
 from skillopt.optimizer.epoch.meta_reflect import ask_directions
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.race import Proposal

@@ -15,13 +15,13 @@ from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.decide import write_decision
-from skillopt.engine.build import without_leaks
 from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.epoch.comparison import Comparison
 from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.build import without_leaks
+from skillopt.engine.stages.vetoes import veto_records
 from skillopt.engine.state import TrainState
-from skillopt.engine.vetoes import veto_records
 from skillopt.envs.rollout import Call, run_one
 from skillopt.optimizer.schemas.epoch import Written
 from skillopt.records.schema import EpochRecord, GateRecord

@@ -12,9 +12,9 @@ from skillopt.core.editor import apply_patch
 from skillopt.core.json_types import JsonObject
 from skillopt.engine.factorial.found import Round
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.record import step_record, write_state, write_step
+from skillopt.engine.stages.result import Built, Judged, Reflected, Rolled, Selected, StepResult
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_record import step_record, write_state, write_step
-from skillopt.engine.step_result import Built, Judged, Reflected, Rolled, Selected, StepResult
 from skillopt.optimizer.race import Proposal
 from skillopt.optimizer.reflect import Reflection
 from skillopt.records.codec import decode

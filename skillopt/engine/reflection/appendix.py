@@ -20,10 +20,11 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.decide import decide
 from skillopt.engine.acceptance.rule import AcceptanceRule
-from skillopt.engine.build import without_leaks
+from skillopt.engine.reflection.outcome import BYPASS, AppendixOutcome
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.build import without_leaks
+from skillopt.engine.stages.result import StepResult
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_result import BYPASS, AppendixOutcome, StepResult
 from skillopt.optimizer.appendix import PendingNote, consolidate, new_notes
 from skillopt.optimizer.context import Tally
 from skillopt.records.vocabulary import Stage

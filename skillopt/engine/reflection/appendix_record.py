@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from skillopt.engine.step_result import AppendixOutcome
+from skillopt.engine.reflection.outcome import AppendixOutcome
 from skillopt.envs.views import write_rollout_dir
 from skillopt.records.directory import RunDir
 

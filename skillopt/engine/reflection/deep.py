@@ -13,9 +13,9 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.batches import Batch
 from skillopt.engine.measure import measure
+from skillopt.engine.reflection.outcome import DeepReflection
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
-from skillopt.engine.step_result import DeepReflection
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import StageContext

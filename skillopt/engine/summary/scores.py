@@ -1,4 +1,4 @@
-"""The numbers under a run: scores with n and interval, the paired comparison, the sentence a person can use.
+"""The numbers under a run: scores with n and interval, the paired comparison, the price of a point.
 
 Only measured outcomes count, and every score carries how many there were. Unequal attrition voids the comparison.
 """
@@ -10,14 +10,11 @@ from collections.abc import Sequence
 
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
-from skillopt.core.skill import Skill
-from skillopt.engine.run.context import RunContext
-from skillopt.engine.state import TrainState
 from skillopt.gate.interval import mean_interval, score_interval
 from skillopt.gate.metric import Metric
 from skillopt.gate.pvalue import two_sided_p
 from skillopt.gate.repeats import by_item
-from skillopt.records.schema import Attrition, Difference, GateRecord, PairedSummary, PointCost, ScoreSummary, TypeScore
+from skillopt.records.schema import Attrition, Difference, PairedSummary, PointCost, ScoreSummary, TypeScore
 
 MAX_ATTRITION_GAP = 0.05
 
@@ -121,42 +118,3 @@ def per_point(comparison: PairedSummary | None, tokens: int | None, usd: float |
         tokens=None if tokens is None else round(tokens / points),
         usd=None if usd is None else round(usd / points, 6),
     )
-
-
-def verdict_sentence(context: RunContext, state: TrainState, comparison: PairedSummary | None, why_not: str) -> str:
-    """What may be said of the best skill, and no more."""
-    if state.initial.score is None:
-        return f"Nothing was measured: {why_not or 'the initial skill has no score'}."
-    if state.best.skill == context.initial:
-        return f"No candidate was kept: the best skill is the initial one. {_why_nothing(state)}"
-    if comparison is None:
-        return f"Unverified: {why_not or 'the sealed test has too few items'}."
-    if comparison.void:
-        return "Void: one side of the test lost many more items than the other, so the two cannot be compared."
-    low, high = comparison.interval
-    gain = f"{comparison.delta:+.3f} on {comparison.n} sealed test items, 95 % interval {low:+.3f} to {high:+.3f}"
-    if low > 0:
-        return f"Better than the initial skill: {gain}."
-    if high < 0:
-        return f"Worse than the initial skill: {gain}."
-    return f"Not distinguishable from the initial skill: {gain}."
-
-
-def _why_nothing(state: TrainState) -> str:
-    reasons = [record.gate.reason for record in state.history]
-    if not reasons:
-        return "No step was taken."
-    score = state.best.gate_score
-    if score is not None and score >= 1.0:
-        return "The selection split is at its ceiling: no candidate can score higher."
-    most = max(set(reasons), key=lambda r: (reasons.count(r), r))
-    return f"Most frequent reason in {len(reasons)} steps: {most}."
-
-
-def in_full(verdict: str, last: GateRecord | None, draft: Skill | None, reading: int) -> str:
-    """The verdict with what has to be said beside it: a draft that is left unproven, a test that is read again."""
-    if draft is not None and last is not None:
-        verdict = f"{verdict} The best draft is beside it (draft_skill.md), unproven: {last.reason}."
-    if reading > 1:
-        verdict = f"{verdict} This is reading {reading} of the sealed test, not the first."
-    return verdict

@@ -12,7 +12,7 @@ from skillopt.records.schema import VetoRecord
 from skillopt.records.vocabulary import Veto
 
 if TYPE_CHECKING:
-    from skillopt.engine.step_result import Built
+    from skillopt.engine.stages.result import Built
 
 
 def veto_record(vetoed: VetoedEdit) -> VetoRecord:

@@ -13,13 +13,13 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.build import build, join
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
-from skillopt.engine.step_context import StepContext
-from skillopt.engine.step_result import Built, Merged, Named, Reflected, Selected
-from skillopt.engine.vetoes import dropped_edits
+from skillopt.engine.stages.build import build, join
+from skillopt.engine.stages.context import StepContext
+from skillopt.engine.stages.result import Built, Merged, Named, Reflected, Selected
+from skillopt.engine.stages.vetoes import dropped_edits
 from skillopt.optimizer.aggregate import aggregate
 from skillopt.optimizer.autonomous import BatchScore, LrDecision, decide
 from skillopt.optimizer.modes import update_mode

@@ -20,9 +20,9 @@ from skillopt.engine.reflection.appendix_record import write_notes
 from skillopt.engine.reflection.deep import write_deep
 from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.result import Built, StepResult
+from skillopt.engine.stages.vetoes import veto_records, veto_rows
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_result import Built, StepResult
-from skillopt.engine.vetoes import veto_records, veto_rows
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer import buffer
 from skillopt.optimizer.modes import update_mode

@@ -2,7 +2,7 @@
 
 A leaking edit or suggestion is dropped alone (`optimizer.leakage: strip`) or with its whole proposal (`refuse`). A
 document cannot be stripped: one whose new text leaks is vetoed. What the skill in force or the initial one already says
-is no leak. What would break the skill's form or put a secret into it is vetoed too (`engine.veto`). Vetoes are returned
+is no leak. What would break the skill's form or put a secret into it is vetoed too (`optimizer.veto`). Vetoes are returned
 with the proposal, so that the record is the same in whatever order calls end.
 """
 
@@ -17,7 +17,7 @@ from skillopt.core.editor import apply_patch
 from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.step_context import StepContext
+from skillopt.engine.stages.context import StepContext
 from skillopt.optimizer.aggregate import merge
 from skillopt.optimizer.race import Proposal
 from skillopt.optimizer.rewrite import candidate, chosen_document, rewrite

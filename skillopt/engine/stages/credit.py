@@ -15,12 +15,12 @@ from skillopt.config.derived import LEAST_TRIAL, credit_budget
 from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import default_trial, run_trial
-from skillopt.engine.build import build
 from skillopt.engine.run.context import count_rollouts
 from skillopt.engine.run.stages import staged
+from skillopt.engine.stages.build import build
+from skillopt.engine.stages.context import StepContext
+from skillopt.engine.stages.result import Built, Credit, Credited
 from skillopt.engine.state import TrainState
-from skillopt.engine.step_context import StepContext
-from skillopt.engine.step_result import Built, Credit, Credited
 from skillopt.optimizer.race import Proposal
 from skillopt.records.vocabulary import Stage
 

@@ -1,0 +1,1 @@
+"""What a run comes to: its scores, the sentence about them, and `summary.json` made of both."""
