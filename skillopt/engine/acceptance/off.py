@@ -12,9 +12,8 @@ from skillopt.config import Config
 from skillopt.config.derived import Sizes
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.compare import compare, ranks_higher
-from skillopt.engine.acceptance.rule import GateCalls, Promise, unchanged
-from skillopt.engine.decision import Decision, Measured
-from skillopt.engine.run.budget import Spend
+from skillopt.engine.acceptance.rule import DraftlessRule, GateCalls, Promise, unchanged
+from skillopt.engine.decision import Decision
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 
@@ -36,39 +35,19 @@ async def keep_as_measured(candidate: Candidate, state: TrainState, context: Run
 
 
 @dataclass(frozen=True)
-class OffRule:
+class OffRule(DraftlessRule):
     """For published runs without a gate, and to see what the gate is worth."""
 
     config: Config
-
-    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
-        """Nothing but the baseline."""
-        del context
-        return TrainState(initial=baseline, current=baseline, best=baseline)
 
     async def decide(self, candidate: Candidate, state: TrainState, context: RunContext) -> Decision:
         """Keep it."""
         return await keep_as_measured(candidate, state, context, promotes=True)
 
-    async def review(self, state: TrainState, context: RunContext, *, epoch: int, step: int) -> Decision | None:
-        """There are no drafts."""
-        del state, context, epoch, step
-        return None
-
-    async def finish(self, state: TrainState, context: RunContext) -> Decision | None:
-        """Nothing is left open."""
-        del state, context
-        return None
-
     def calls(self, sizes: Sizes) -> GateCalls:
         """The whole split for every candidate."""
         n = sizes.selection * self.config.evaluation.repeats
         return GateCalls(gate=(n, n), other_gate=n, last=(0, n))
-
-    def reserve(self, state: TrainState, context: RunContext) -> Spend:
-        """Nothing."""
-        del state, context
-        return Spend()
 
     def promise(self, items: int, steps: int) -> Promise:
         """Nothing is claimed."""

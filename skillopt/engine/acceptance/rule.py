@@ -77,6 +77,30 @@ class AcceptanceRule(Protocol):
         ...
 
 
+class DraftlessRule:
+    """What rules have in common that decide at once: nothing is left open at an epoch's or at the run's end."""
+
+    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
+        """Nothing but the baseline."""
+        del context
+        return TrainState(initial=baseline, current=baseline, best=baseline)
+
+    async def review(self, state: TrainState, context: RunContext, *, epoch: int, step: int) -> Decision | None:
+        """There are no drafts."""
+        del state, context, epoch, step
+        return None
+
+    async def finish(self, state: TrainState, context: RunContext) -> Decision | None:
+        """Nothing is left open: whatever scored higher than the best skill became it at once."""
+        del state, context
+        return None
+
+    def reserve(self, state: TrainState, context: RunContext) -> Spend:
+        """Nothing."""
+        del state, context
+        return Spend()
+
+
 def unchanged(candidate: Candidate, state: TrainState, action: Action = "reject") -> Decision:
     """The decision about a text that is the current skill: a tie, and ties reject without a call."""
     evidence = Evidence(total=len(state.current.rollouts))

@@ -14,24 +14,18 @@ from skillopt.config.derived import Sizes, credit_calls, credit_mode, most_edits
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.compare import compare, ranks_higher
 from skillopt.engine.acceptance.off import keep_as_measured
-from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
-from skillopt.engine.decision import Decision, Measured
-from skillopt.engine.run.budget import Spend
+from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, DraftlessRule, GateCalls, Promise, unchanged
+from skillopt.engine.decision import Decision
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.power import NOISE, lucky
 
 
 @dataclass(frozen=True)
-class StrictRule:
+class StrictRule(DraftlessRule):
     """Whatever scores higher than the current skill becomes current; the highest score so far is the best skill."""
 
     config: Config
-
-    def opened(self, baseline: Measured, context: RunContext) -> TrainState:
-        """Nothing but the baseline."""
-        del context
-        return TrainState(initial=baseline, current=baseline, best=baseline)
 
     async def decide(self, candidate: Candidate, state: TrainState, context: RunContext) -> Decision:
         """Ask the candidate on the selection split against the current skill."""
@@ -48,16 +42,6 @@ class StrictRule:
             promoted=ranks_higher(found.measured, state.best),
         )  # fmt: skip
 
-    async def review(self, state: TrainState, context: RunContext, *, epoch: int, step: int) -> Decision | None:
-        """There are no drafts."""
-        del state, context, epoch, step
-        return None
-
-    async def finish(self, state: TrainState, context: RunContext) -> Decision | None:
-        """Nothing is left open: whatever scored higher than the best skill became it at once."""
-        del state, context
-        return None
-
     def calls(self, sizes: Sizes) -> GateCalls:
         """An early stop at best; the whole split once more where credit sends what is left of a rejected patch."""
         n = sizes.selection * self.config.evaluation.repeats
@@ -65,11 +49,6 @@ class StrictRule:
         credit = credit_calls(self.config, most_edits(self.config), sizes.selection, sizes.train)
         again = 2 if credit and credit_mode(self.config) == "rejected" else 1
         return GateCalls(gate=(math.ceil(n * early), again * n), other_gate=n, trial=(0, credit), last=(0, n))
-
-    def reserve(self, state: TrainState, context: RunContext) -> Spend:
-        """Nothing."""
-        del state, context
-        return Spend()
 
     def promise(self, items: int, steps: int) -> Promise:
         """How often luck is kept."""
