@@ -5,7 +5,7 @@
 Each trial is a run in its own process group against a server on loopback. It is killed `--kills` times: at a moment
 drawn uniformly over an undisturbed run's duration, or, for a share of the trials, by its own hand just before or after
 the rename of a file or the commit of an answer. Then it is started again until it ends. Checked for every trial: the
-tree equals the undisturbed one byte for byte (`engine.rundir.VOLATILE` apart); no request whose answer was in the
+tree equals the undisturbed one byte for byte (`records.directory.VOLATILE` apart); no request whose answer was in the
 journal at a restart was sent again; what was sent again is no more than was in flight at the kills.
 """
 

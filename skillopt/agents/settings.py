@@ -1,7 +1,7 @@
 """What the configuration says about an agent target, and the agent CLIs made of it.
 
 A target backend whose name ends in `_exec` is an agent CLI. Its options reach the command line through the options of
-its own module in `clis`; what all harnesses share stands here.
+its own module in `harnesses`; what all harnesses share stands here.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from skillopt.records.vocabulary import Action
 
 @dataclass(frozen=True)
 class DeepReflection:
-    """What a deep reflection came to. `warning` says why patches are missing, or all of them; blank when all went well."""
+    """What a deep reflection came to. `warning` says which patches are missing and why; blank when all went well."""
 
     chosen: tuple[str, ...] = ()
     probe: Probe | None = None

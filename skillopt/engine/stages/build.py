@@ -2,7 +2,7 @@
 
 A leaking edit or suggestion is dropped alone (`optimizer.leakage: strip`) or with its whole proposal (`refuse`). A
 document cannot be stripped: one whose new text leaks is vetoed. What the skill in force or the initial one already says
-is no leak. What would break the skill's form or put a secret into it is vetoed too (`optimizer.veto`). Vetoes are returned
+is no leak. What would break the skill's form or put a secret into it is vetoed too (`optimizer.veto`). Vetoes go
 with the proposal, so that the record is the same in whatever order calls end.
 """
 
