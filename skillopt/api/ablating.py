@@ -18,12 +18,13 @@ from skillopt.engine.run.events import Events
 from skillopt.engine.run.events import Observer as EventObserver
 from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.opening import open_run_context
-from skillopt.explain.ablation import PRUNED, RESULT, Ablation, Wish, place_of
+from skillopt.explain.ablation import PRUNED, Ablation, Wish, place_of
 from skillopt.explain.ablation import ablate as measure
 from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast
 from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill
+from skillopt.records.ablation import RESULT
 from skillopt.records.directory import JOURNAL
 from skillopt.records.reading import Run
 

@@ -16,6 +16,7 @@ from skillopt.cli.blame import printable
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
+from skillopt.records.ablation import PrunedRecord
 
 _SHOWN = 90
 _VERDICTS = {
@@ -52,7 +53,7 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
     result = asyncio.run(_run(screen, ablating))
     _show(screen, result, ablating.directory)
     if asked.as_json:
-        Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+        Screen().line(json.dumps(result.record().to_json(), ensure_ascii=False, indent=2))
     return faults.STOPPED if failed(result) else faults.DONE
 
 
@@ -80,7 +81,7 @@ def _show(screen: Screen, result: Ablation, place: Path) -> None:
     screen.line(f"Full skill: {score_words(result.full)} on the {result.wish.split} split")
     for part, effect in result.rows:
         screen.line(f"{part.cause.label}: {' / '.join(printable(line.strip()) for line in part.lines)[:_SHOWN]}")
-        saved = f"{part.saved(result.skill)['tokens']} tokens"
+        saved = f"{part.saved(result.skill).tokens} tokens"
         if effect is None or effect.worth is None:
             screen.line(f"  {saved}; not measured")
         else:
@@ -89,20 +90,19 @@ def _show(screen: Screen, result: Ablation, place: Path) -> None:
                 f"{len(effect.lost)} lost on {plural(effect.n, 'item')}: {_VERDICTS[effect.verdict]}"
             )
     if result.pruned is not None:
-        _show_pruned(screen, result, place)
+        _show_pruned(screen, result.pruned, place)
     if result.stop is not None:
         screen.line(f"stopped: {result.stop}")
     screen.line(f"Results: {place / RESULT}")
 
 
-def _show_pruned(screen: Screen, result: Ablation, place: Path) -> None:
-    pruned = result.pruned or {}
-    if pruned.get("difference"):
-        d = pruned["difference"]
+def _show_pruned(screen: Screen, pruned: PrunedRecord, place: Path) -> None:
+    d, saved = pruned.difference, pruned.saved
+    if d is not None and saved is not None and pruned.pruned is not None and pruned.full is not None:
+        worth = "not measured" if d.worth is None else f"difference {d.worth:+.4f} {interval(d.interval)}"
         screen.line(
-            f"Without {plural(len(pruned['left_out']), 'edit')} ({pruned['saved']['tokens']} tokens less): "
-            f"{number(pruned['pruned']['hard'])} against {number(pruned['full']['hard'])}, "
-            f"difference {d['worth']:+.4f} {interval(d['interval'])}"
+            f"Without {plural(len(pruned.left_out), 'edit')} ({saved.tokens} tokens less): "
+            f"{number(pruned.pruned.hard)} against {number(pruned.full.hard)}, {worth}"
         )
-    kept = f"written to {place / PRUNED}" if pruned["accepted"] else "nothing was written"
-    screen.line(f"Pruning: {kept}: {pruned['reason']}")
+    kept = f"written to {place / PRUNED}" if pruned.accepted else "nothing was written"
+    screen.line(f"Pruning: {kept}: {pruned.reason}")

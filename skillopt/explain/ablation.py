@@ -8,32 +8,30 @@ measured. Test items are measured when the test split is asked for, and at no ot
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from skillopt.core.errors import DataError, StopRun
+from skillopt.core.errors import DataError, RunDirError, StopRun
 from skillopt.core.item import Item
+from skillopt.core.json_types import parse_json
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
-from skillopt.engine.summary import score_summary
-from skillopt.explain.edit_worth import ALPHA, Effect, Part, compare, items_to_show, parts, worse_p
+from skillopt.engine.summary.scores import score_summary
+from skillopt.explain.edit_worth import ALPHA, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced
 from skillopt.optimizer.context import Tally
-from skillopt.records.codec import encode_record
+from skillopt.records.ablation import FOLDER, RESULT, AblationRecord, EditWorth, PrunedRecord, WorthRecord
+from skillopt.records.codec import decode
 from skillopt.records.events import Notice
-from skillopt.records.schema import ScoreSummary
+from skillopt.records.schema import ScoreSummary, token_counts
 from skillopt.records.vocabulary import Stage
 
-FOLDER = "ablation"
 PRUNED = "pruned_skill.md"
-RESULT = "ablation.json"
 WITHOUT = "without"
 
 
@@ -50,40 +48,41 @@ class Wish:
 
 @dataclass
 class Ablation:
-    """The result, filled as it is measured. `stopped` says why it ended early; `stop` is that error."""
+    """The result, filled as it is measured. `stop` is the error that ended it early."""
 
     skill: Skill
     wish: Wish
-    rows: list[tuple[Part, Effect | None]]
+    rows: list[tuple[Part, WorthRecord | None]]
     full: ScoreSummary | None = None
-    pruned: dict[str, Any] | None = None
+    pruned: PrunedRecord | None = None
     stop: StopRun | None = None
     tally: Tally = field(default_factory=Tally)
 
-    def to_json(self) -> dict[str, Any]:
-        """`ablation.json`. No clock value is in it."""
-        return {
-            "skill_hash": self.skill.hash,
-            "split": self.wish.split,
-            "threshold": self.wish.threshold,
-            "margin": self.wish.margin,
-            "full": encode_record(self.full) if self.full is not None else {},
-            "edits": [self._row(part, effect) for part, effect in self.rows],
-            "pruned": self.pruned,
-            "stopped": str(self.stop) if self.stop else None,
-            "tokens": self.tally.stages,
-        }
+    def record(self, cost: float | None = None) -> AblationRecord:
+        """As far as it is known. `cost` is the list price of its calls."""
+        return AblationRecord(
+            skill_hash=self.skill.hash,
+            split=self.wish.split,
+            threshold=self.wish.threshold,
+            margin=self.wish.margin,
+            full=self.full,
+            edits=tuple(self._row(part, effect) for part, effect in self.rows),
+            pruned=self.pruned,
+            stopped=str(self.stop) if self.stop else None,
+            tokens=token_counts(self.tally.stages),
+            cost=cost,
+        )
 
-    def _row(self, part: Part, effect: Effect | None) -> dict[str, Any]:
-        return {
-            "origin": part.cause.name,
-            "label": part.cause.label,
-            "lines": list(part.lines),
-            "without_hash": part.without.hash,
-            "saved": part.saved(self.skill),
-            "pays_nothing": effect.pays_nothing(self.wish.threshold) if effect else None,
-            **(effect.to_json() if effect else {"worth": None, "verdict": "not measured"}),
-        }
+    def _row(self, part: Part, effect: WorthRecord | None) -> EditWorth:
+        return EditWorth(
+            origin=part.cause.name,
+            label=part.cause.label,
+            lines=part.lines,
+            without_hash=part.without.hash,
+            saved=part.saved(self.skill),
+            pays_nothing=effect.pays_nothing(self.wish.threshold) if effect else None,
+            effect=effect or WorthRecord(),
+        )
 
 
 def split_items(context: RunContext, split: str) -> tuple[Item, ...]:
@@ -126,25 +125,23 @@ async def _measured(
     items, repeats = split_items(context, result.wish.split), context.config.evaluation.repeats
     label = f"{result.wish.split}, text {n + 1} of {of}"
     with staged(context, Stage.EVAL, total=len(items) * repeats, label=label, clock=FOLDER):
-        rollouts = await measure(context, skill, items, stage="eval", repeats=repeats, first=first)
-    count_rollouts(result.tally, "eval", rollouts)
+        rollouts = await measure(context, skill, items, stage=Stage.EVAL, repeats=repeats, first=first)
+    count_rollouts(result.tally, Stage.EVAL, rollouts)
     return rollouts
 
 
-async def _prune(context: RunContext, traced: Traced, result: Ablation) -> dict[str, Any]:
+async def _prune(context: RunContext, traced: Traced, result: Ablation) -> PrunedRecord:
     """Leave out together what pays nothing alone, and measure that text and the full one on fresh draws.
 
     It is written only when "worse by the margin" is refuted for it as a whole: edits that pay nothing alone may do so
     together, and the ones that were chosen were lucky to be chosen.
     """
     wish, value = result.wish, context.metric.value
-    names = [part.cause.name for part, effect in result.rows if _prunable(context, effect, wish)]
-    body: dict[str, Any] = {"left_out": names, "accepted": False, "skill_hash": None}
+    names = tuple(part.cause.name for part, effect in result.rows if _prunable(context, effect, wish))
     text = traced.without(names).version.skill
     if not names or text == result.skill or text.is_blank:
         nothing = f"no measured edit has an estimate of {wish.threshold:g} or less"
-        why = nothing if not names else "nothing would be left of the skill"
-        return {**body, "reason": why}
+        return PrunedRecord(left_out=names, reason="nothing would be left of the skill" if names else nothing)
     first = 0 if context.config.env.temperature == 0 else context.config.evaluation.repeats
     full = await _measured(context, result, result.skill, 2, 0, first=first)
     pruned = await _measured(context, result, text, 2, 1, first=first)
@@ -153,24 +150,24 @@ async def _prune(context: RunContext, traced: Traced, result: Ablation) -> dict[
     enough = _covered(context, effect)
     accepted = enough and p <= ALPHA
     await asyncio.to_thread(_keep, context, text if accepted else None)
-    return {
-        **body,
-        "accepted": accepted,
-        "reason": _reason(p, wish.margin, effect.n, enough=enough),
-        "skill_hash": text.hash,
-        "saved": Part(traced.causes[names[0]], (), text).saved(result.skill),
-        "difference": effect.to_json(),
-        "p_worse": p,
-        "full": encode_record(score_summary(full)),
-        "pruned": encode_record(score_summary(pruned)),
-    }
+    return PrunedRecord(
+        left_out=names,
+        accepted=accepted,
+        reason=_reason(p, wish.margin, effect.n, enough=enough),
+        skill_hash=text.hash,
+        saved=Part(traced.causes[names[0]], (), text).saved(result.skill),
+        difference=effect,
+        p_worse=p,
+        full=score_summary(full),
+        pruned=score_summary(pruned),
+    )
 
 
-def _prunable(context: RunContext, effect: Effect | None, wish: Wish) -> bool:
+def _prunable(context: RunContext, effect: WorthRecord | None, wish: Wish) -> bool:
     return effect is not None and _covered(context, effect) and effect.pays_nothing(wish.threshold)
 
 
-def _covered(context: RunContext, effect: Effect) -> bool:
+def _covered(context: RunContext, effect: WorthRecord) -> bool:
     """Too many missing outcomes prove nothing of either text."""
     return effect.n >= context.config.evaluation.coverage_floor * effect.total
 
@@ -194,26 +191,27 @@ def _keep(context: RunContext, text: Skill | None) -> None:
 
 
 def _clear(context: RunContext, result: Ablation) -> None:
-    """Take away what an ablation of another text, or on another split, has left here."""
+    """Take away what an ablation of another text, or on another split, has left here. A result that cannot be read is
+    written anew."""
     root = context.run_dir.root
     try:
-        before = json.loads((root / RESULT).read_bytes())
-    except (OSError, ValueError):
+        before = decode(AblationRecord, parse_json((root / RESULT).read_bytes()), RESULT)
+    except (OSError, ValueError, RunDirError):
         return
-    if (before.get("skill_hash"), before.get("split")) != (result.skill.hash, result.wish.split):
+    if (before.skill_hash, before.split) != (result.skill.hash, result.wish.split):
         for path in (root / PRUNED, *sorted((root / WITHOUT).glob("*.md"))):
             path.unlink(missing_ok=True)
 
 
 async def _write(context: RunContext, result: Ablation) -> None:
-    body = {**result.to_json(), "cost": cost_of(context, result.tally.stages)}
-    await asyncio.to_thread(_write_views, context, result.rows, body)
+    record = result.record(cost_of(context, result.tally.stages))
+    await asyncio.to_thread(_write_views, context, result.rows, record)
 
 
-def _write_views(context: RunContext, rows: Sequence[tuple[Part, Effect | None]], body: Mapping[str, Any]) -> None:
+def _write_views(context: RunContext, rows: Sequence[tuple[Part, WorthRecord | None]], record: AblationRecord) -> None:
     for part, _ in rows:
         context.run_dir.write(f"{WITHOUT}/{part.cause.name.replace('/', '-')}.md", part.without.text)
-    context.run_dir.write(RESULT, body)
+    context.run_dir.write(RESULT, record.to_json())
 
 
 def place_of(run: Path) -> Path:

@@ -1,6 +1,6 @@
 """What each edit of a skill is worth: the skill without it, on the same items (leave one out, paired).
 
-Pure: texts and numbers. An edit is a cause of `engine.provenance` that still has lines in the skill; the skill without
+Pure: texts and numbers. An edit is a cause of `explain.provenance` that still has lines in the skill; the skill without
 it has what it replaced put back. `worth` is the mean difference, full skill minus the skill without the edit.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from skillopt.core.outcome import Outcome
 from skillopt.core.rollout import Rollout
@@ -20,6 +19,7 @@ from skillopt.gate.interval import mean_interval
 from skillopt.gate.pvalue import paired_p
 from skillopt.gate.repeats import by_item
 from skillopt.model.tokens import expected
+from skillopt.records.ablation import Saved, WorthRecord
 
 Value = Callable[[Outcome], "float | None"]
 
@@ -35,48 +35,11 @@ class Part:
     lines: tuple[str, ...]
     without: Skill
 
-    def saved(self, full: Skill) -> dict[str, int]:
+    def saved(self, full: Skill) -> Saved:
         """What leaving it out saves, in tokens (estimated) and characters; negative where it had shortened the text."""
-        return {
-            "tokens": expected(full.text) - expected(self.without.text),
-            "chars": len(full.text) - len(self.without.text),
-        }
-
-
-@dataclass(frozen=True)
-class Effect:
-    """A paired comparison: `worth` of what the first skill has more, over items that both have measured."""
-
-    worth: float | None
-    interval: tuple[float, float] | None
-    won: tuple[str, ...]
-    lost: tuple[str, ...]
-    n: int
-    total: int
-
-    @property
-    def verdict(self) -> str:
-        """`pays`, `harms`, `not shown` (its interval covers zero) or `not measured`."""
-        if self.interval is None:
-            return "not measured"
-        low, high = self.interval
-        return "pays" if low > 0 else "harms" if high < 0 else "not shown"
-
-    def pays_nothing(self, threshold: float) -> bool:
-        """True when it is not shown to pay and its estimate is at most `threshold`."""
-        return self.worth is not None and self.verdict in ("harms", "not shown") and self.worth <= threshold
-
-    def to_json(self) -> dict[str, Any]:
-        """For `ablation.json`."""
-        return {
-            "worth": self.worth,
-            "interval": [round(x, 6) for x in self.interval] if self.interval else None,
-            "won": list(self.won),
-            "lost": list(self.lost),
-            "n": self.n,
-            "total": self.total,
-            "verdict": self.verdict,
-        }
+        return Saved(
+            tokens=expected(full.text) - expected(self.without.text), chars=len(full.text) - len(self.without.text)
+        )
 
 
 def parts(traced: Traced) -> list[Part]:
@@ -92,19 +55,28 @@ def parts(traced: Traced) -> list[Part]:
     return found
 
 
-def compare(full: Sequence[Rollout], ablated: Sequence[Rollout], value: Value) -> Effect:
+def compare(full: Sequence[Rollout], ablated: Sequence[Rollout], value: Value) -> WorthRecord:
     """Both skills on the same items and draws. Missing outcomes take no part; draws of one item are averaged."""
     pairs = _pairs(full, ablated, value)
     differences = by_item(pairs)
     names = list(dict.fromkeys(name for name, _ in pairs))
-    return Effect(
+    interval = mean_interval(differences) if len(differences) > 1 else None
+    return WorthRecord(
         worth=math.fsum(differences) / len(differences) if differences else None,
-        interval=mean_interval(differences) if len(differences) > 1 else None,
+        interval=(round(interval[0], 6), round(interval[1], 6)) if interval else None,
         won=tuple(n for n, d in zip(names, differences, strict=True) if d > 0),
         lost=tuple(n for n, d in zip(names, differences, strict=True) if d < 0),
         n=len(differences),
         total=len({r.item.id for r in full}),
+        verdict=_verdict(interval),
     )
+
+
+def _verdict(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return "not measured"
+    low, high = interval
+    return "pays" if low > 0 else "harms" if high < 0 else "not shown"
 
 
 def worse_p(full: Sequence[Rollout], pruned: Sequence[Rollout], value: Value, *, margin: float) -> float:

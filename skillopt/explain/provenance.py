@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillopt.core.errors import RunDirError
-from skillopt.core.json_types import JsonValue, as_array, as_object
+from skillopt.core.json_types import JsonValue
 from skillopt.core.origins import Hunk, Line, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.cause import INITIAL, Cause
@@ -113,15 +113,14 @@ class Provenance:
 
     def _ablated(self, skill: Skill) -> Traced | None:
         """A text of `skillopt ablate`: an accepted one without one edit, or without all that were pruned."""
-        result = self.lineage.run.mapping("ablation/ablation.json")
-        full = next((v.skill for v in self.lineage.versions if v.skill.hash == result.get("skill_hash")), None)
+        result = self.lineage.run.ablation
+        full = next((v.skill for v in self.lineage.versions if result and v.skill.hash == result.skill_hash), None)
         traced = self._accepted(full) if full is not None else None
-        if traced is None:
+        if result is None or traced is None:
             return None
-        pruned = as_array(as_object(result.get("pruned")).get("left_out"))
-        for names in (pruned, *([as_object(row).get("origin")] for row in as_array(result.get("edits")))):
+        for names in (result.pruned.left_out if result.pruned else (), *((edit.origin,) for edit in result.edits)):
             if names and all(name in traced.causes for name in names):
-                left = traced.without([str(name) for name in names])
+                left = traced.without(names)
                 if left.version.skill == skill:
                     return left
         return None

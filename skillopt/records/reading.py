@@ -17,6 +17,7 @@ from skillopt.core.errors import RunDirError
 from skillopt.core.item import safe_name
 from skillopt.core.json_types import JsonValue, as_array, as_object, parse_json
 from skillopt.core.skill import Skill
+from skillopt.records.ablation import FOLDER, RESULT, AblationRecord
 from skillopt.records.codec import decode
 from skillopt.records.directory import LOGS
 from skillopt.records.epoch import RESULT_FILES, EpochRecord
@@ -85,6 +86,11 @@ class Run:
     def ledger(self) -> Ledger:
         """What was really paid, speculation included; empty until the run has ended once."""
         return self._read(Ledger, f"{LOGS}/ledger.json") or Ledger()
+
+    @cached_property
+    def ablation(self) -> AblationRecord | None:
+        """What each edit is worth, where `skillopt ablate` was asked."""
+        return self._read(AblationRecord, f"{FOLDER}/{RESULT}")
 
     @cached_property
     def config(self) -> dict[str, JsonValue]:
