@@ -52,7 +52,7 @@ def show_plan(screen: Screen, plan: Plan) -> None:
     table = _table("role", "stage", "calls", "prompt tokens", "completion tokens", "money")
     for s in plan.stages:
         table.add_row(
-            s.role, s.stage, _span(s.calls), _span(s.prompt_tokens), _span(s.completion_tokens), _money(s.usd)
+            s.role, s.label, _span(s.calls), _span(s.prompt_tokens), _span(s.completion_tokens), _money(s.usd)
         )
     screen.show(table)
     basis = "earlier calls of this run" if any(s.observed for s in plan.stages) else "the first items' prompts"

@@ -35,7 +35,7 @@ async def measure(
     skill: Skill,
     items: Sequence[Item],
     *,
-    stage: str,
+    stage: Stage,
     step: int | None = None,
     repeats: int = 1,
     first: int = 0,
@@ -59,13 +59,13 @@ async def measure(
                 items,
                 skill,
                 context.target,
-                stage=Stage(stage),
+                stage=stage,
                 progress=partial(progress, k=k),
                 repeat=k,
                 priority=priority,
                 width=context.config.env.workers,
                 scoring=context.scoring,
-                watch=context.watch(Stage(stage), step),
+                watch=context.watch(stage, step),
             )
             for k in range(first, first + repeats)
         ]
@@ -95,24 +95,24 @@ async def stream_decision(
     places: Sequence[OutputDirectory],
     fresh: Callable[[], D],
     *,
-    stage: str,
+    stage: Stage,
     step: int | None,
-    shown_as: str = Stage.GATE,
+    shown_as: Stage = Stage.GATE,
 ) -> tuple[list[Rollout], D]:
     """Ask the candidate place by place until the decision is settled; what could not be measured is tried once more.
 
     `fresh` makes the decision anew. Returns the rollouts of the decided prefix and the decision.
     """
     metric = context.metric
-    watch = context.watch(Stage(stage), step)
+    watch = context.watch(stage, step)
 
     async def one(position: int, certain: bool) -> Rollout:
         item, repeat = places[position]
         priority = GATE_CERTAIN if certain else GATE_SPECULATIVE
         rollout = await run_one(
-            context.env, item, candidate, context.target, Call(Stage(stage), repeat, priority, context.scoring, watch)
+            context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring, watch)
         )
-        context.emit(StageProgress(stage=Stage(shown_as), step=step, done=position + 1, total=len(places)))
+        context.emit(StageProgress(stage=shown_as, step=step, done=position + 1, total=len(places)))
         return rollout
 
     decision = fresh()

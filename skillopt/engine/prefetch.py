@@ -18,6 +18,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.batches import StepPlan
 from skillopt.engine.measure import PREFETCH, measure
 from skillopt.engine.run.context import RunContext
+from skillopt.records.vocabulary import Stage
 
 
 class Prefetcher:
@@ -63,4 +64,4 @@ class Prefetcher:
 
     async def _roll_out(self, plan: StepPlan, skill: Skill) -> None:
         items = [item for batch in plan.batches for item in batch.items]
-        await measure(self._context, skill, items, stage="rollout", step=plan.step, priority=PREFETCH)
+        await measure(self._context, skill, items, stage=Stage.ROLLOUT, step=plan.step, priority=PREFETCH)

@@ -19,33 +19,34 @@ from skillopt.envs.judged import judge_texts
 from skillopt.forecast.workload import Range, StageCalls, Workload
 from skillopt.model.tokens import expected
 from skillopt.optimizer.modes import update_mode
+from skillopt.records.vocabulary import Stage
 
 _SAMPLE = 5
 _PROMPT_FRAME = {
-    "analyst": 1_000,
-    "merge": 1_200,
-    "ranking": 800,
-    "lr_autonomous": 800,
-    "rewrite": 1_200,
-    "slow_update": 1_000,
-    "meta_skill": 900,
-    "meta_reflect": 1_200,
-    "deep_probe": 700,
-    "appendix_consolidate": 500,
+    Stage.ANALYST: 1_000,
+    Stage.MERGE: 1_200,
+    Stage.RANKING: 800,
+    Stage.LR_AUTONOMOUS: 800,
+    Stage.REWRITE: 1_200,
+    Stage.SLOW_UPDATE: 1_000,
+    Stage.META_SKILL: 900,
+    Stage.META_REFLECT: 1_200,
+    Stage.DEEP_PROBE: 700,
+    Stage.APPENDIX_CONSOLIDATE: 500,
 }
 _REPLY = {
-    "analyst": Range(100, 1_500),
-    "merge": Range(150, 2_000),
-    "ranking": Range(30, 300),
-    "lr_autonomous": Range(60, 400),
-    "rewrite": Range(100, 500),
-    "slow_update": Range(80, 900),
-    "meta_skill": Range(80, 900),
-    "meta_reflect": Range(100, 1_500),
-    "deep_probe": Range(60, 300),
-    "appendix_consolidate": Range(100, 900),
+    Stage.ANALYST: Range(100, 1_500),
+    Stage.MERGE: Range(150, 2_000),
+    Stage.RANKING: Range(30, 300),
+    Stage.LR_AUTONOMOUS: Range(60, 400),
+    Stage.REWRITE: Range(100, 500),
+    Stage.SLOW_UPDATE: Range(80, 900),
+    Stage.META_SKILL: Range(80, 900),
+    Stage.META_REFLECT: Range(100, 1_500),
+    Stage.DEEP_PROBE: Range(60, 300),
+    Stage.APPENDIX_CONSOLIDATE: Range(100, 900),
 }
-_COMPARING = ("slow_update", "meta_skill")
+_COMPARING = (Stage.SLOW_UPDATE, Stage.META_SKILL)
 """Stages that are shown two skills, and two attempts at each item."""
 _ANSWER = Range(10, 400)
 _JUDGE_FRAME = 300
@@ -141,7 +142,7 @@ class Estimate:
             return self.observed.get((line.role, line.stage))
         if line.role == "judge":  # its calls stand under the stage whose attempts they judge
             return next((found for (role, _), found in self.observed.items() if role == "judge"), None)
-        names = (line.stage, "gate", "rollout", "baseline", "test")
+        names = (line.stage, Stage.GATE, Stage.ROLLOUT, Stage.BASELINE, Stage.TEST)
         return next((self.observed[line.role, n] for n in names if (line.role, n) in self.observed), None)
 
     def per_call(self, line: StageCalls) -> tuple[Range, Range]:
@@ -157,12 +158,12 @@ class Estimate:
         if line.role == "judge":
             return self._judged, _VERDICT
         frame = _PROMPT_FRAME[line.stage]
-        attempts = 2 * self._pairs if line.stage in _COMPARING else self._group if line.stage == "analyst" else 0
+        attempts = 2 * self._pairs if line.stage in _COMPARING else self._group if line.stage is Stage.ANALYST else 0
         evidence = attempts * (self._task + _ANSWER.high) if attempts else 1_500
         evidence += self._skill.high if line.stage in _COMPARING else 0
         prompt = Range(frame + self._skill.low, min(frame + self._skill.high + evidence, self._prompt_cap))
         reply, cap = _REPLY[line.stage], self._reply_cap
-        if line.stage == "rewrite" or (line.stage in ("analyst", "merge") and not self._mode.budgeted):
+        if line.stage is Stage.REWRITE or (line.stage in (Stage.ANALYST, Stage.MERGE) and not self._mode.budgeted):
             reply, cap = reply + self._skill, self._document_cap
         return prompt, Range(min(reply.low, cap), min(reply.high, cap))
 

@@ -1,8 +1,8 @@
 """What a run will take and what it can show, said before anything is spent.
 
-Calls come from `engine.workload`. Tokens come from the prompts that the first items really give, and from what earlier
-calls of the same run used (its journal's ledger) when there are any. Prices that are unknown make the money unknown,
-never smaller. A split too small to decide anything is refused or warned about, with the numbers.
+Calls come from `forecast.workload`. Tokens come from the prompts that the first items really give, and from what
+earlier calls of the same run used (its journal's ledger) when there are any. Prices that are unknown make the money
+unknown, never smaller. A split too small to decide anything is refused or warned about, with the numbers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from skillopt.config import Config, RoleName, role_settings
+from skillopt.config import Config, role_settings
 from skillopt.config.derived import Sizes, rule_name
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
@@ -29,6 +28,7 @@ from skillopt.gate.power import NOISE, detectable_gain, items_for, smallest_gain
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
+from skillopt.records.vocabulary import Role, Stage
 from skillopt.store.journal import Journal, LedgerRow
 
 SMALL_SPLIT = 20
@@ -37,11 +37,12 @@ SMALL_SPLIT = 20
 
 @dataclass(frozen=True)
 class StagePlan:
-    """One line of the plan, over the whole run. `usd` is None when the price is unknown."""
+    """One line of the plan, over the whole run. `label` is for people; `usd` is None when the price is unknown."""
 
-    role: str
+    role: Role
     model: str
-    stage: str
+    stage: Stage
+    label: str
     calls: Range
     prompt_tokens: Range
     completion_tokens: Range
@@ -164,7 +165,7 @@ def _used(size: int, count: int) -> int:
 def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTable) -> StagePlan:
     prompt, completion = estimate.per_call(line)
     optimizer = line.role == "optimizer"
-    settings = role_settings(config.model, cast("RoleName", line.role))
+    settings = role_settings(config.model, line.role)
     turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
     calls = line.calls * Range(1, turns) if line.role == "target" else line.calls
     price = prices.find(settings.model, backend=settings.backend)
@@ -179,6 +180,7 @@ def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTa
         role=line.role,
         model=settings.model,
         stage=line.stage,
+        label=line.label,
         calls=calls,
         prompt_tokens=calls * prompt,
         completion_tokens=calls * completion,

@@ -15,6 +15,7 @@ from skillopt.config.derived import Sizes, factorial_calls, rejects_most, sample
 from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.acceptance.rule import GateCalls
 from skillopt.optimizer.modes import REWRITE, update_mode
+from skillopt.records.vocabulary import Role, Stage
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,27 @@ def total(parts: Iterable[Range]) -> Range:
 
 @dataclass(frozen=True)
 class StageCalls:
-    """Calls of one stage. `when` is `before`, `step` (in steps), `epoch` (between epochs) or `after`; totals are over
-    the whole run."""
+    """Calls of one stage, named as the ledger names them. `when` is `before`, `step` (in steps), `epoch` (between
+    epochs) or `after`; totals are over the whole run.
 
-    role: str
-    stage: str
+    `within` is what the calls are made for where that is no stage of theirs: the gate of a slow update's guidance is
+    `Stage.GATE` within `Stage.SLOW_UPDATE`, so that the first joins with the ledger and the second with the events.
+    """
+
+    stage: Stage
     when: str
     calls: Range
+    within: Stage | None = None
+
+    @property
+    def role(self) -> Role:
+        """Which model answers."""
+        return self.stage.role
+
+    @property
+    def label(self) -> str:
+        """For people: `Gate (Slow update)`."""
+        return self.stage.heading if self.within is None else f"{self.stage.heading} ({self.within.heading})"
 
 
 @dataclass(frozen=True)
@@ -86,26 +101,26 @@ def workload(config: Config, sizes: Sizes) -> Workload:
     calls = rule_of(config).calls(sizes)
     rollouts = train.num_epochs * max(sizes.train, per_epoch * train.accumulation)
     stages = [
-        StageCalls("target", "baseline", "before", Range(gate, gate)),
-        StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
-        StageCalls("optimizer", "analyst", "step", (groups + Range(0, _deep_groups(config, sizes))).times(steps)),
+        StageCalls(Stage.BASELINE, "before", Range(gate, gate)),
+        StageCalls(Stage.ROLLOUT, "step", Range(rollouts, rollouts)),
+        StageCalls(Stage.ANALYST, "step", (groups + Range(0, _deep_groups(config, sizes))).times(steps)),
         *_deep(config, sizes, steps),
         *_after_analysts(config, groups, _deep_groups(config, sizes), steps),
-        StageCalls("target", "trial", "step", Range(*calls.trial).times(steps)),
-        StageCalls("target", "gate", "step", Range(*calls.gate).times(steps)),
+        StageCalls(Stage.TRIAL, "step", Range(*calls.trial).times(steps)),
+        StageCalls(Stage.GATE, "step", Range(*calls.gate).times(steps)),
         *_appendix(config, calls, steps),
     ]
     if evaluation.prefetch and rejects_most(config) and steps > 1 and config.budget.max_calls is None:
-        wasted = min(rollouts, train.batch_size * train.accumulation * (steps - 1))
-        stages.append(StageCalls("target", "speculative rollout", "step", Range(0, wasted)))
-        # The optimizer's part of the next step is done ahead too, and again when the candidate is accepted.
-        twice = 2 - 1 / steps
-        stages = [_widened(s, twice) if s.role == "optimizer" and s.when == "step" else s for s in stages]
+        # Work done ahead is wasted when the candidate is accepted: rollouts with the skill before it, and the
+        # optimizer's part of the next step, which is done again.
+        wasted = Range(0, min(rollouts, train.batch_size * train.accumulation * (steps - 1)))
+        stages = [replace(s, calls=s.calls + wasted) if s.stage is Stage.ROLLOUT else s for s in stages]
+        stages = [_widened(s, 2 - 1 / steps) if s.role == "optimizer" and s.when == "step" else s for s in stages]
     stages += _epoch_ends(config, sizes, calls)
-    stages.append(StageCalls("target", "final selection", "after", Range(*calls.last)))
+    stages.append(StageCalls(Stage.GATE, "after", Range(*calls.last), Stage.FINAL_SELECTION))
     if evaluation.eval_test:
         # The initial skill, the best and the last one: texts that are equal are measured once.
-        stages.append(StageCalls("target", "test", "after", Range(sizes.test, 3 * sizes.test)))
+        stages.append(StageCalls(Stage.TEST, "after", Range(sizes.test, 3 * sizes.test)))
     return Workload(tuple(s for s in stages if s.calls.high > 0), steps, per_epoch)
 
 
@@ -126,7 +141,7 @@ def of_seeds(work: Workload, seeds: int, test: int) -> Workload:
 def with_judge(work: Workload, calls: int) -> Workload:
     """The same run with a scorer that asks a judge `calls` times for an attempt."""
     judged = [
-        StageCalls("judge", "judge", when, total(part).times(calls))
+        StageCalls(Stage.JUDGE, when, total(part).times(calls))
         for when in ("before", "step", "epoch", "after")
         if (part := [s.calls for s in work.stages if s.role == "target" and s.when == when])
     ]
@@ -138,13 +153,11 @@ def _factorial(config: Config, sizes: Sizes, steps: int) -> tuple[StageCalls, ..
     gate = sizes.selection * config.evaluation.repeats
     rollouts = steps * config.train.batch_size * config.train.accumulation
     stages = (
-        StageCalls("target", "baseline", "before", Range(gate, gate)),
-        StageCalls("target", "rollout", "step", Range(rollouts, rollouts)),
-        StageCalls("optimizer", "analyst", "step", Range(0, factorial_calls(rollouts))),
-        StageCalls("target", "final selection", "after", Range(*rule_of(config).calls(sizes).last)),
-        StageCalls(
-            "target", "test", "after", Range(sizes.test, 2 * sizes.test) if config.evaluation.eval_test else NONE
-        ),
+        StageCalls(Stage.BASELINE, "before", Range(gate, gate)),
+        StageCalls(Stage.ROLLOUT, "step", Range(rollouts, rollouts)),
+        StageCalls(Stage.ANALYST, "step", Range(0, factorial_calls(rollouts))),
+        StageCalls(Stage.GATE, "after", Range(*rule_of(config).calls(sizes).last), Stage.FINAL_SELECTION),
+        StageCalls(Stage.TEST, "after", Range(sizes.test, 2 * sizes.test) if config.evaluation.eval_test else NONE),
     )
     return tuple(s for s in stages if s.calls.high > 0)
 
@@ -185,8 +198,8 @@ def _deep(config: Config, sizes: Sizes, steps: int) -> list[StageCalls]:
     """The design of a readout for each batch, and the attempts with it; none when the design comes to nothing."""
     items, batches = _deep_items(config, sizes), config.train.accumulation * steps
     return [
-        StageCalls("optimizer", "deep_probe", "step", Range(batches, batches) if items else NONE),
-        StageCalls("target", "deep_rollout", "step", Range(0, items * batches)),
+        StageCalls(Stage.DEEP_PROBE, "step", Range(batches, batches) if items else NONE),
+        StageCalls(Stage.DEEP_ROLLOUT, "step", Range(0, items * batches)),
     ]
 
 
@@ -197,9 +210,9 @@ def _appendix(config: Config, calls: GateCalls, steps: int) -> list[StageCalls]:
         return []
     shortened = steps if optimizer.skill_aware_consolidate_threshold else 0
     return [
-        StageCalls("optimizer", "appendix_consolidate", "step", Range(0, shortened)),
-        StageCalls("target", "gate of notes", "step", Range(0, calls.other_gate * steps)),
-        StageCalls("target", "trial of notes", "step", Range(0, calls.other_trial * steps)),
+        StageCalls(Stage.APPENDIX_CONSOLIDATE, "step", Range(0, shortened)),
+        StageCalls(Stage.GATE, "step", Range(0, calls.other_gate * steps), Stage.APPENDIX),
+        StageCalls(Stage.TRIAL, "step", Range(0, calls.other_trial * steps), Stage.APPENDIX),
     ]
 
 
@@ -220,14 +233,14 @@ def _after_analysts(config: Config, groups: Range, deep_groups: int, steps: int)
     decisions = 1 if budgeted and optimizer.lr_control_mode == "autonomous" else 0
     rewrites = runners + joined if mode is REWRITE else 0
     stages = [
-        StageCalls("optimizer", "merge", "step", Range(0, merges * steps)),
-        StageCalls("optimizer", "lr_autonomous", "step", Range(0, decisions * steps)),
-        StageCalls("optimizer", "ranking", "step", Range(0, proposals * steps if budgeted else 0)),
-        StageCalls("optimizer", "rewrite", "step", Range(0, rewrites * steps)),
+        StageCalls(Stage.MERGE, "step", Range(0, merges * steps)),
+        StageCalls(Stage.LR_AUTONOMOUS, "step", Range(0, decisions * steps)),
+        StageCalls(Stage.RANKING, "step", Range(0, proposals * steps if budgeted else 0)),
+        StageCalls(Stage.REWRITE, "step", Range(0, rewrites * steps)),
     ]
     if runners > 1:
         # Every proposal, and once more the joined winner.
-        stages.append(StageCalls("target", "race", "step", Range(0, (runners + 1) * optimizer.race_items * steps)))
+        stages.append(StageCalls(Stage.RACE, "step", Range(0, (runners + 1) * optimizer.race_items * steps)))
     return stages
 
 
@@ -243,16 +256,23 @@ def _epoch_ends(config: Config, sizes: Sizes, calls: GateCalls) -> list[StageCal
     # Other policies than mixed may find no pair to show.
     sure = 1 if optimizer.longitudinal_pair_policy == "mixed" else 0
     rewrites = 0 if optimizer.skill_update_mode == "patch" else reflecting
-    candidates = slow + reflecting
     return [
-        StageCalls("target", "longitudinal", "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
-        StageCalls("optimizer", "slow_update", "epoch", Range(slow * sure, slow)),
-        StageCalls("optimizer", "meta_skill", "epoch", Range(memory * sure, memory)),
-        StageCalls("optimizer", "meta_reflect", "epoch", Range(reflecting, reflecting)),
-        StageCalls("optimizer", "rewrite", "epoch", Range(0, rewrites)),
-        StageCalls("target", "draft review", "epoch", Range(*calls.review).times(epochs)),
-        StageCalls("target", "gate at epoch ends", "epoch", Range(0, calls.other_gate * candidates)),
-        StageCalls("target", "trial at epoch ends", "epoch", Range(0, calls.other_trial * candidates)),
+        StageCalls(Stage.LONGITUDINAL, "epoch", Range(0, 2 * comparing * min(pairs, sizes.train))),
+        StageCalls(Stage.SLOW_UPDATE, "epoch", Range(slow * sure, slow)),
+        StageCalls(Stage.META_SKILL, "epoch", Range(memory * sure, memory)),
+        StageCalls(Stage.META_REFLECT, "epoch", Range(reflecting, reflecting)),
+        StageCalls(Stage.REWRITE, "epoch", Range(0, rewrites), Stage.META_REFLECT),
+        StageCalls(Stage.TRIAL, "epoch", Range(*calls.review).times(epochs), Stage.DRAFT_REVIEW),
+        *_gated(Stage.SLOW_UPDATE, slow, calls),
+        *_gated(Stage.META_REFLECT, reflecting, calls),
+    ]
+
+
+def _gated(stage: Stage, candidates: int, calls: GateCalls) -> list[StageCalls]:
+    """Gate and trial of the candidates that an epoch's end brings."""
+    return [
+        StageCalls(Stage.GATE, "epoch", Range(0, calls.other_gate * candidates), stage),
+        StageCalls(Stage.TRIAL, "epoch", Range(0, calls.other_trial * candidates), stage),
     ]
 
 

@@ -15,6 +15,7 @@ from skillopt.core.change import Change, Documents, at_level, concatenated
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
+from skillopt.records.vocabulary import Stage
 
 
 async def merge(name: str, changes: Sequence[Change], skill: Skill, ctx: StageContext, level: int | None) -> Change:
@@ -23,7 +24,7 @@ async def merge(name: str, changes: Sequence[Change], skill: Skill, ctx: StageCo
     system = ctx.prompts.render(f"merge{mode.suffix}_system", variant=name)
     dump = json.dumps({"merge_level": level, "patches": [c.to_json() for c in changes]}, ensure_ascii=False, indent=1)
     user = ctx.prompts.render("merge_user", skill=skill.text.strip(), patches=dump, meta_skill=ctx.meta_skill)
-    request = ctx.request(system, user, stage="merge", cap=ctx.item_cap)
+    request = ctx.request(system, user, stage=Stage.MERGE, cap=ctx.item_cap)
     request = replace(request, schema=mode.merge_schema, schema_name="merge")
     # A document stands for all that it was made of; of edits and suggestions the merge itself has to say it.
     support = sum(item.support_count for c in changes if isinstance(c, Documents) for item in c.items) or 1

@@ -18,6 +18,7 @@ from skillopt.core.regions import note_key, without_markers
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.edits import AnalystReply
+from skillopt.records.vocabulary import Stage
 
 CAUSES = ("SKILL_DEFECT", "EXECUTION_LAPSE")
 LABELS = ("DISCOVERY", "OPTIMIZATION")
@@ -142,7 +143,7 @@ async def consolidate(notes: Sequence[str], ctx: StageContext) -> Consolidation:
         ctx.request(
             ctx.prompts.render("appendix_consolidate_system"),
             ctx.prompts.render("appendix_consolidate_user", notes="\n".join(f"- {note}" for note in notes)),
-            stage="appendix_consolidate",
+            stage=Stage.APPENDIX_CONSOLIDATE,
             cap=CONSOLIDATE_TOKENS,
         ),
         attempts=CONSOLIDATE_ATTEMPTS,

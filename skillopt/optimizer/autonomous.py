@@ -18,6 +18,7 @@ from skillopt.core.json_types import JsonValue, as_object
 from skillopt.core.skill import Skill
 from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
+from skillopt.records.vocabulary import Stage
 
 CONFIDENCE = ("low", "medium", "high")
 _INTEGER = re.compile(r"(?<!\w)-\d+|\d+", re.ASCII)
@@ -104,7 +105,9 @@ async def decide(
         previous=buffer_text,
         meta_skill=ctx.meta_skill,
     )
-    request = replace(ctx.request(system, user, stage="lr_autonomous"), schema=LR_REPLY, schema_name="lr_autonomous")
+    request = replace(
+        ctx.request(system, user, stage=Stage.LR_AUTONOMOUS), schema=LR_REPLY, schema_name="lr_autonomous"
+    )
     try:
         asked = await ask_json(ctx.model, request, read_wish)
     except StopRun:

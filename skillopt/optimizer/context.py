@@ -8,6 +8,7 @@ from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 from skillopt.optimizer.modes import UpdateMode, update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.records.events import Emit, silent
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class StageContext:
         s = self.settings
         return s.max_completion_tokens if self.mode.budgeted else s.rewrite_max_completion_tokens
 
-    def request(self, system: str, user: str, *, stage: str, repeat: int = 0, cap: int | None = None) -> ChatRequest:
+    def request(self, system: str, user: str, *, stage: Stage, repeat: int = 0, cap: int | None = None) -> ChatRequest:
         """An optimizer call: shared instructions in the system message, what is particular to the call last.
 
         `cap` replaces the configured completion tokens.

@@ -21,6 +21,7 @@ from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.reflect import partition
 from skillopt.optimizer.trajectory import Task, estimated_tokens, render_group
+from skillopt.records.vocabulary import Stage
 
 PROBE_TOKENS = 1_024
 PROBE_ATTEMPTS = 3
@@ -80,7 +81,7 @@ async def design(
         meta_skill=ctx.meta_skill,
         trajectories=render_group(chosen, tasks, token_budget=max(1000, room)),
     )
-    request = ctx.request(system, user, stage="deep_probe", cap=PROBE_TOKENS)
+    request = ctx.request(system, user, stage=Stage.DEEP_PROBE, cap=PROBE_TOKENS)
     request = replace(request, attempts=PROBE_ATTEMPTS, schema=PROBE_REPLY, schema_name="deep_probe")
     return await ask_optional(ctx, request, read_probe)
 

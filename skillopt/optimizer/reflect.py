@@ -27,6 +27,7 @@ from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.schemas.edits import COMPACT_REPLY, AnalystReply, read_compact
 from skillopt.optimizer.trajectory import Task, contrast, estimated_tokens, render_group
 from skillopt.records.events import ReflectGroup
+from skillopt.records.vocabulary import Stage
 
 T = TypeVar("T")
 
@@ -246,7 +247,7 @@ async def _ask(kind: str, shown: Shown, env: Env, ctx: StageContext, repeat: int
             return reply
         return replace(reply, patch=with_items(reply.patch, reply.patch.items[:budget]))
 
-    request = ctx.request(system, user, stage="analyst", repeat=repeat, cap=ctx.item_cap)
+    request = ctx.request(system, user, stage=Stage.ANALYST, repeat=repeat, cap=ctx.item_cap)
     asked = await ask_json(ctx.model, replace(request, schema=schema, schema_name=f"analyst_{kind}"), read)
     for usage in asked.usages:
         ctx.tally.add("analyst", usage)

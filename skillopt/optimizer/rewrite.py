@@ -17,6 +17,7 @@ from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.rewrite import REWRITE_REPLY, read_rewrite
+from skillopt.records.vocabulary import Stage
 
 
 async def rewrite(suggestions: Sequence[Suggestion], skill: Skill, ctx: StageContext, *, buffer_text: str) -> Rewrite:
@@ -30,7 +31,7 @@ async def rewrite(suggestions: Sequence[Suggestion], skill: Skill, ctx: StageCon
         suggestions=json.dumps([item.to_json() for item in suggestions], ensure_ascii=False, indent=1),
     )
     request = replace(
-        ctx.request(system, user, stage="rewrite", cap=s.rewrite_max_completion_tokens),
+        ctx.request(system, user, stage=Stage.REWRITE, cap=s.rewrite_max_completion_tokens),
         reasoning_effort=s.rewrite_reasoning_effort or None,
         schema=REWRITE_REPLY,
         schema_name="rewrite",

@@ -10,6 +10,7 @@ from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.edits import RANKING_REPLY, read_ranking
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ async def select(change: Change, skill: Skill, ctx: StageContext, *, budget: int
         budget=budget,
         meta_skill=ctx.meta_skill,
     )
-    request = replace(ctx.request(system, user, stage="ranking"), schema=RANKING_REPLY, schema_name="ranking")
+    request = replace(ctx.request(system, user, stage=Stage.RANKING), schema=RANKING_REPLY, schema_name="ranking")
     indices, fallback = await ask_optional(ctx, request, lambda raw: read_ranking(raw, count=count, budget=budget))
     if not indices:
         indices, fallback = tuple(range(budget)), fallback or "the ranking named no valid item"

@@ -70,7 +70,7 @@ async def _with_earlier(state: TrainState, context: RunContext, tally: Tally) ->
     if earlier is None or state.best is not state.initial:
         return state
     try:
-        rollouts = await measure(context, earlier.skill, context.selection, stage="gate", repeats=repeats)
+        rollouts = await measure(context, earlier.skill, context.selection, stage=Stage.GATE, repeats=repeats)
     except StopRun:
         rollouts = []
     count_rollouts(tally, Stage.GATE, rollouts)

@@ -12,6 +12,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
 from skillopt.gate.verdict import Verdict
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ async def compare(
         )
 
     rollouts, decision = await stream_decision(
-        context, candidate.skill, draws(context, order), fresh, stage="gate", step=candidate.step
+        context, candidate.skill, draws(context, order), fresh, stage=Stage.GATE, step=candidate.step
     )
     verdict, asked = decision.verdict(), in_file_order(order, rollouts)
     complete = not verdict.evidence.early_stopped

@@ -36,7 +36,7 @@ async def review(context: RunContext, state: TrainState, *, epoch: int, step: in
     draft, proven = state.current.skill, state.best.skill
     with staged(context, Stage.DRAFT_REVIEW, step=step, epoch=epoch, total=2 * len(items)):
         ours, theirs = await gather_all(
-            [measure(context, s, items, stage="trial", step=step, first=first) for s in (draft, proven)]
+            [measure(context, s, items, stage=Stage.TRIAL, step=step, first=first) for s in (draft, proven)]
         )
     value = context.metric.value
     pairs = [(value(a.outcome), value(b.outcome)) for a, b in zip(ours, theirs, strict=True)]

@@ -17,6 +17,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.paired import PairedGate, Terms
+from skillopt.records.vocabulary import Stage
 
 
 async def look(
@@ -36,7 +37,7 @@ async def look(
     )
     rollouts, gate = await stream_decision(
         context, candidate.skill, draws(context, order),
-        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate", step=candidate.step,
+        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage=Stage.GATE, step=candidate.step,
     )  # fmt: skip
     verdict = gate.verdict()
     decision = Decision(
@@ -67,7 +68,7 @@ async def remeasured(
     """
     repeats = context.config.evaluation.repeats
     first = 1 + max(r.repeat for r in before.rollouts) if draws_differ(context.config) else 0
-    fresh = await measure(context, skill, context.selection, stage="gate", step=step, repeats=repeats, first=first)
+    fresh = await measure(context, skill, context.selection, stage=Stage.GATE, step=step, repeats=repeats, first=first)
     known = {(r.item.id, r.repeat): r for r in looked if r.scored is not None}
     filled = [r if r.scored is not None else known.get((r.item.id, r.repeat - first), r) for r in fresh]
     return Measured(skill, tuple(filled), context.metric)

@@ -36,6 +36,7 @@ from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import NOISE, least_items, never_passes, smallest_gain
 from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.records.events import Notice
+from skillopt.records.vocabulary import Stage
 
 REVIEW_EVERY = 20
 """Steps between two reviews of the draft; at the end of an epoch. Measured in benchmarks/LOG.md."""
@@ -186,7 +187,7 @@ async def _look(candidate: Candidate, state: TrainState, context: RunContext, en
     )
     rollouts, gate = await stream_decision(
         context, candidate.skill, draws(context, order),
-        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage="gate", step=candidate.step,
+        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage=Stage.GATE, step=candidate.step,
     )  # fmt: skip
     verdict, asked = gate.verdict(), in_file_order(order, rollouts)
     if ending.number > 1:
@@ -208,7 +209,7 @@ async def shown_whole(context: RunContext, candidate: Candidate) -> Measured:
     """A proven text on the whole selection split: what the look did not need to ask is asked now."""
     repeats = context.config.evaluation.repeats
     rollouts = await measure(
-        context, candidate.skill, context.selection, stage="gate", step=candidate.step, repeats=repeats
+        context, candidate.skill, context.selection, stage=Stage.GATE, step=candidate.step, repeats=repeats
     )
     return Measured(candidate.skill, tuple(rollouts), context.metric)
 

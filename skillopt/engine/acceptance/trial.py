@@ -14,6 +14,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.futility import Luck, TrialGate
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
+from skillopt.records.vocabulary import Stage
 
 
 async def run_trial(
@@ -64,7 +65,7 @@ async def try_on(
 
     places = [(known[u.index].item, 0) for u in order]
     rollouts, decision = await stream_decision(
-        context, candidate, places, fresh, stage="trial", step=step, shown_as="trial"
+        context, candidate, places, fresh, stage=Stage.TRIAL, step=step, shown_as=Stage.TRIAL
     )
     verdict = decision.verdict()
     return Trial(verdict.accepted, verdict, tuple(rollouts), decision.failing_asked)

@@ -29,9 +29,10 @@ from skillopt.envs.registry import create_env
 from skillopt.model.advice import advice
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
-from skillopt.model.local.server import EnginePool
+from skillopt.model.local.pool import EnginePool
 from skillopt.model.registry import create_backend
 from skillopt.model.types import ChatRequest, Message
+from skillopt.records.vocabulary import Stage
 
 State = Literal["ok", "warning", "failed"]
 _FREE_BYTES = 1 << 30
@@ -163,7 +164,7 @@ async def _ask(settings: RoleSettings, engines: EnginePool) -> _Asked:
     secret = settings.api_key.get_secret_value()
     request = ChatRequest(
         messages=(Message("user", "Reply with the single word: ready"),),
-        stage="probe",
+        stage=Stage.PROBE,
         max_completion_tokens=64,
         deadline_s=300.0,
         attempts=1,

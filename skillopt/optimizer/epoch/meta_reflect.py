@@ -18,6 +18,7 @@ from skillopt.optimizer.modes import PATCH, REWRITE, UpdateMode
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.epoch import META_REFLECT_REPLY, reply_object, text_field, with_patch
 from skillopt.optimizer.trajectory import CHARS_PER_TOKEN, cut, estimated_tokens
+from skillopt.records.vocabulary import Stage
 
 MOST_TOKENS = 4_096
 """Completion tokens of the reply."""
@@ -58,7 +59,7 @@ async def ask_directions(
     )
     schema = META_REFLECT_REPLY if mode.payload is None else with_patch(META_REFLECT_REPLY, mode.payload)
     cap = min(MOST_TOKENS, ctx.settings.max_completion_tokens)
-    request = ctx.request(system, user, stage="meta_reflect", cap=cap)
+    request = ctx.request(system, user, stage=Stage.META_REFLECT, cap=cap)
     request = replace(request, schema=schema, schema_name="meta_reflect")
     return await ask_optional(ctx, request, lambda raw: read_meta(raw, mode, budget))
 

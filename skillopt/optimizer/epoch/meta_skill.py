@@ -15,6 +15,7 @@ from skillopt.optimizer.epoch.slow_update import Compared, comparison, skills_of
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.epoch import META_SKILL_REPLY, Written, read_written
 from skillopt.optimizer.trajectory import cut
+from skillopt.records.vocabulary import Stage
 
 MEMORY_CHARS = 6_000
 """What a memory may take of every prompt of the next epoch."""
@@ -30,6 +31,8 @@ async def ask_memory(compared: Compared, memory: str, env: Env, ctx: StageContex
         counts=counts(compared.pairs),
         pairs=comparison(compared, env, ctx, fixed=system + memory),
     )
-    request = replace(ctx.request(system, user, stage="meta_skill"), schema=META_SKILL_REPLY, schema_name="meta_skill")
+    request = replace(
+        ctx.request(system, user, stage=Stage.META_SKILL), schema=META_SKILL_REPLY, schema_name="meta_skill"
+    )
     written, lost = await ask_optional(ctx, request, lambda raw: read_written(raw, "meta_skill_content"))
     return (replace(written, content=cut(written.content, MEMORY_CHARS)) if written else None), lost

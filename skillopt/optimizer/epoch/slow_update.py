@@ -17,6 +17,7 @@ from skillopt.optimizer.epoch.pairs import Pair, counts, render_pairs
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.epoch import SLOW_UPDATE_REPLY, Written, read_written
 from skillopt.optimizer.trajectory import estimated_tokens
+from skillopt.records.vocabulary import Stage
 
 FRAME_TOKENS = 400
 """Room for headings and labels of the user prompt."""
@@ -45,7 +46,7 @@ async def ask_guidance(compared: Compared, env: Env, ctx: StageContext) -> tuple
         pairs=comparison(compared, env, ctx, fixed=system + guidance),
     )
     request = replace(
-        ctx.request(system, user, stage="slow_update"), schema=SLOW_UPDATE_REPLY, schema_name="slow_update"
+        ctx.request(system, user, stage=Stage.SLOW_UPDATE), schema=SLOW_UPDATE_REPLY, schema_name="slow_update"
     )
     written, lost = await ask_optional(ctx, request, lambda raw: read_written(raw, "slow_update_content"))
     return (replace(written, content=without_markers(written.content).strip()) if written else None), lost

@@ -23,6 +23,7 @@ from skillopt.optimizer.modes import PATCH
 from skillopt.optimizer.reflect import Group
 from skillopt.optimizer.schemas.edits import FAILURE_REPLY, AnalystReply, read_analyst
 from skillopt.optimizer.trajectory import Task, estimated_tokens, render_group
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ async def ask(shown: Shown, env: Env, ctx: StageContext, *, lines: int) -> tuple
         raw_edits[:] = _raw_edits(raw)
         return reply
 
-    request = ctx.request(system, user, stage="analyst")
+    request = ctx.request(system, user, stage=Stage.ANALYST)
     asked = await ask_json(ctx.model, replace(request, schema=schema(), schema_name="analyst_failure"), read)
     for usage in asked.usages:
         ctx.tally.add("analyst", usage)
