@@ -83,6 +83,14 @@ class Workload:
         """Calls of one part of the run."""
         return total(s.calls for s in self.stages if s.when == when)
 
+    def of(self, stage: Stage, within: Stage | None = None) -> Range:
+        """Calls of one stage, there where they belong to: the gate of a step apart from the gate of its reminders."""
+        return total(s.calls for s in self.stages if (s.stage, s.within) == (stage, within))
+
+    def as_billed(self, stage: Stage) -> Range:
+        """Calls of one stage, whatever they are made for: what the ledger will hold."""
+        return total(s.calls for s in self.stages if s.stage is stage)
+
     @property
     def per_step(self) -> Range:
         """Calls of one step."""

@@ -16,8 +16,9 @@ from skillopt.envs.base import Splits
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.estimate import PerCall
 from skillopt.forecast.plan import make_plan
-from skillopt.forecast.workload import merges, most_merges, workload
+from skillopt.forecast.workload import Range, merges, most_merges, workload
 from skillopt.model.prices import load_prices
+from skillopt.records.vocabulary import Stage
 
 BASE = Path(__file__).parents[2] / "configs/_base_/default.yaml"
 
@@ -39,17 +40,25 @@ def plan(*overrides: str, sizes: tuple[int, int, int] = (40, 40, 40), observed=N
 
 def test_the_default_searchqa_recipe():
     work = workload(config("evaluation.prefetch=false"), Sizes(400, 200, 1400))
-    calls = {s.stage: s.calls for s in work.stages}
     assert work.total_steps == 40
-    assert (calls["rollout"].high, calls["baseline"].high, calls["gate"].high) == (1600, 200, 8000)
-    assert calls["gate"].low == 1600
-    assert calls["test"].high == 4200
-    assert (calls["analyst"].low, calls["analyst"].high) == (200, 240)
+    assert [work.of(s).high for s in (Stage.ROLLOUT, Stage.BASELINE, Stage.GATE)] == [1600, 200, 8000]
+    assert work.of(Stage.GATE).low == 1600
+    assert work.of(Stage.GATE, Stage.FINAL_SELECTION).high == 200
+    assert work.of(Stage.TEST).high == 4200
+    assert work.of(Stage.ANALYST) == Range(200, 240)
+
+
+def test_work_done_ahead_widens_what_it_may_waste():
+    still = workload(config("evaluation.prefetch=false"), Sizes(400, 200, 1400))
+    ahead = workload(config(), Sizes(400, 200, 1400))
+    assert ahead.of(Stage.ROLLOUT) == Range(1600, 1600 + 39 * 40)
+    assert ahead.of(Stage.ANALYST) == Range(still.of(Stage.ANALYST).low, 240 * 2 - 240 // 40)
+    assert ahead.of(Stage.GATE) == still.of(Stage.GATE)
 
 
 def test_no_early_stop_means_the_whole_gate():
-    calls = {s.stage: s.calls for s in workload(config("evaluation.gate_early_stop=false"), Sizes(40, 40, 1)).stages}
-    assert calls["gate"].low == calls["gate"].high
+    gate = workload(config("evaluation.gate_early_stop=false"), Sizes(40, 40, 1)).of(Stage.GATE)
+    assert gate.low == gate.high > 0
 
 
 @pytest.mark.parametrize(

@@ -14,26 +14,28 @@ from skillopt.config.derived import Sizes
 from skillopt.envs.registry import settings_schemas
 from skillopt.forecast.workload import Range, workload
 from skillopt.records.events import BudgetUpdated, StageProgress
+from skillopt.records.vocabulary import Stage
 from skillopt.testing.toy_task import write_config
 from tests.engine.epoch.stage import Ran, append, guide, play, remember
 
 ROOT = Path(__file__).parents[3]
+Key = Stage | tuple[Stage, Stage]
 
 
-def forecast(tmp_path: Path, **changes: Any) -> dict[str, Range]:
+def forecast(tmp_path: Path, **changes: Any) -> dict[Key, Range]:
     path = write_config(tmp_path / "c.yaml", tmp_path, **changes)
     config = load_config(path, environ={}, env_schemas=settings_schemas()).config
     work = workload(config, Sizes(100, 30, 50))
-    return {s.stage: s.calls for s in work.stages if s.when == "epoch"}
+    return {s.stage if s.within is None else (s.stage, s.within): s.calls for s in work.stages if s.when == "epoch"}
 
 
 def test_forecast(tmp_path: Path) -> None:
     """Four epochs: three comparisons of 20 items with two skills, three guidances, three memories, three gates."""
     assert forecast(tmp_path, train__num_epochs=4) == {
-        "longitudinal": Range(0, 120),
-        "slow_update": Range(3, 3),
-        "meta_skill": Range(3, 3),
-        "gate at epoch ends": Range(0, 90),
+        Stage.LONGITUDINAL: Range(0, 120),
+        Stage.SLOW_UPDATE: Range(3, 3),
+        Stage.META_SKILL: Range(3, 3),
+        (Stage.GATE, Stage.SLOW_UPDATE): Range(0, 90),
     }
     assert forecast(tmp_path, train__num_epochs=1) == {}
 
@@ -42,17 +44,17 @@ def test_forecast_of_options(tmp_path: Path) -> None:
     off = {"optimizer__use_slow_update": False, "optimizer__use_meta_skill": False}
     assert forecast(tmp_path, train__num_epochs=4, **off) == {}
     changed = forecast(tmp_path, train__num_epochs=4, optimizer__longitudinal_pair_policy="changed")
-    assert changed["longitudinal"] == Range(0, 600), "it may go through the whole split"
-    assert changed["slow_update"] == Range(0, 3), "without a changed pair nothing is asked"
+    assert changed[Stage.LONGITUDINAL] == Range(0, 600), "it may go through the whole split"
+    assert changed[Stage.SLOW_UPDATE] == Range(0, 3), "without a changed pair nothing is asked"
     memory = forecast(tmp_path, train__num_epochs=4, optimizer__use_slow_update=False)
-    assert memory == {"longitudinal": Range(0, 120), "meta_skill": Range(3, 3)}
+    assert memory == {Stage.LONGITUDINAL: Range(0, 120), Stage.META_SKILL: Range(3, 3)}
     reflect = forecast(tmp_path, train__num_epochs=4, **off, optimizer__use_meta_reflect=True)
-    assert reflect == {"meta_reflect": Range(4, 4), "gate at epoch ends": Range(0, 120)}
+    assert reflect == {Stage.META_REFLECT: Range(4, 4), (Stage.GATE, Stage.META_REFLECT): Range(0, 120)}
     rewriting = forecast(
         tmp_path, train__num_epochs=4, **off, optimizer__use_meta_reflect=True,
         optimizer__skill_update_mode="rewrite_from_suggestions",
     )  # fmt: skip
-    assert rewriting["rewrite"] == Range(0, 4)
+    assert rewriting[Stage.REWRITE, Stage.META_REFLECT] == Range(0, 4)
 
 
 @pytest.mark.parametrize("policy", ["mixed", "changed"])
@@ -63,11 +65,15 @@ async def test_what_is_asked_lies_within_the_forecast(tmp_path: Path, policy: st
     }  # fmt: skip
     ran = await run_all(tmp_path, **changes)
     config = load_config(tmp_path / "config.yaml", environ={}, env_schemas=settings_schemas()).config
-    work = {s.stage: s.calls for s in workload(config, Sizes(8, 8, 4)).stages if s.when == "epoch"}
+    work = workload(config, Sizes(8, 8, 4))
     ends = ran.read("summary.json")["epoch_ends"]
     assert {row["stage"] for row in ends} == {"slow_update", "meta_skill", "meta_reflect"}
-    for stage in ("longitudinal", "slow_update", "meta_skill", "meta_reflect"):
-        assert work[stage].low <= len(ran.play.stages(stage)) <= work[stage].high, stage
+    for stage in (Stage.LONGITUDINAL, Stage.SLOW_UPDATE, Stage.META_SKILL, Stage.META_REFLECT):
+        assert work.of(stage).low <= len(ran.play.stages(stage)) <= work.of(stage).high, stage
+    ledger = {row["stage"]: row["calls"] for row in ran.read("logs/ledger.json")["calls"]}
+    for stage, calls in ledger.items():
+        if stage != Stage.PROBE:
+            assert calls <= work.as_billed(Stage(stage)).high, stage
 
 
 async def run_all(tmp_path: Path, **changes: Any) -> Ran:

@@ -20,6 +20,7 @@ from skillopt.envs.base import Splits, hidden_reference, takes_readout
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.workload import workload
 from skillopt.optimizer.prompting import PromptBook
+from skillopt.records.vocabulary import Stage
 from skillopt.testing.rig import Rig
 
 from .conftest import ALONE, AWARE, asked, changed, text_of
@@ -53,9 +54,15 @@ def config(*overrides: str):
     return load_config(base, overrides=parse_overrides(more, schemas), environ={}, env_schemas=schemas).config
 
 
-def forecast(*overrides: str, sizes: tuple[int, int, int] = (400, 200, 1400)) -> dict[str, tuple[float, float]]:
+Key = Stage | tuple[Stage, Stage]
+NOTES_GATE = (Stage.GATE, Stage.APPENDIX)
+
+
+def forecast(*overrides: str, sizes: tuple[int, int, int] = (400, 200, 1400)) -> dict[Key, tuple[float, float]]:
     rows = workload(config("evaluation.gate_rule=strict", *overrides), Sizes(*sizes)).stages
-    return {row.stage: (row.calls.low, row.calls.high) for row in rows}
+    return {
+        row.stage if row.within is None else (row.stage, row.within): (row.calls.low, row.calls.high) for row in rows
+    }
 
 
 STILL = "evaluation.prefetch=false"
@@ -74,10 +81,10 @@ def test_the_forecast_counts_their_calls() -> None:
     aware = forecast(
         STILL, "optimizer.use_skill_aware_reflection=true", "optimizer.skill_aware_consolidate_threshold=9"
     )
-    assert aware["gate of notes"] == (0, 40 * 200) and aware["appendix_consolidate"] == (0, 40)
+    assert aware[NOTES_GATE] == (0, 40 * 200) and aware["appendix_consolidate"] == (0, 40)
     assert "appendix_consolidate" not in forecast(STILL, "optimizer.use_skill_aware_reflection=true")
     documents = ("optimizer.use_skill_aware_reflection=true", "optimizer.skill_update_mode=full_rewrite_minibatch")
-    assert "gate of notes" not in forecast(STILL, *documents)
+    assert NOTES_GATE not in forecast(STILL, *documents)
     ahead = forecast("gradient.use_deep_reflect=true")
     assert ahead["deep_probe"] == (40, 79), "done ahead, and once more where the candidate is accepted"
 
@@ -95,7 +102,7 @@ async def test_a_run_stays_within_its_forecast(rig: Rig) -> None:
             spent[stage] = spent.get(stage, 0) + row["calls"]
     for stage in ("deep_probe", "deep_rollout", "analyst", "appendix_consolidate", "merge"):
         assert expected[stage][0] <= spent[stage] <= expected[stage][1], stage
-    assert spent["gate"] <= expected["gate"][1] + expected["gate of notes"][1]
+    assert spent["gate"] <= expected["gate"][1] + expected[NOTES_GATE][1]
 
 
 VALUES: dict[str, Any] = {
