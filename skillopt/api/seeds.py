@@ -30,7 +30,7 @@ from skillopt.engine.run.output_directory import SEVERAL, OutputDirectory, seeds
 from skillopt.engine.run.prepare import Work, load_work
 from skillopt.forecast.plan import Plan, plan_of, refuse
 from skillopt.gate.metric import Metric
-from skillopt.model.local.server import EnginePool
+from skillopt.model.local.pool import EnginePool
 from skillopt.records.directory import JOURNAL
 from skillopt.records.events import Notice
 from skillopt.records.reading import BEST_SKILL, INITIAL_SKILL, Run

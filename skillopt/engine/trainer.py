@@ -10,37 +10,32 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from skillopt.config.derived import rule_name
 from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.core.outcome import Missing
 from skillopt.core.regions import without_empty_regions
-from skillopt.core.rollout import Rollout
 from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.acceptance.rule import AcceptanceRule
+from skillopt.engine.baseline import baseline, unmeasured
 from skillopt.engine.batches import StepPlan
-from skillopt.engine.decision import Measured
 from skillopt.engine.epoch.end import acceptance, end_epoch, look_ahead
 from skillopt.engine.epoch.meta_reflect import direction
-from skillopt.engine.factorial.trainer import FactorialTrainer
 from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.length import Length, plans, run_length, schedule_total
-from skillopt.engine.measure import measure
 from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import try_notes
 from skillopt.engine.run.bill import remember_time
-from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.frame import ended_by, outcome_of, role_info
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.frame import ended_by, outcome_of
 from skillopt.engine.signal import control, refuse_constant
+from skillopt.engine.stages.record import buffer_entry, rate, step_record, write_state, write_step
+from skillopt.engine.stages.result import Built, StepResult, Upcoming
 from skillopt.engine.state import TrainState
 from skillopt.engine.step import run_step
-from skillopt.engine.step_record import buffer_entry, rate, step_record, write_state, write_step
-from skillopt.engine.step_result import Built, StepResult, Upcoming
 from skillopt.engine.test_reserve import set_aside_for_end
 from skillopt.engine.views import Views
-from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.events import (
     EpochEnd,
@@ -52,7 +47,10 @@ from skillopt.records.events import (
     StepStart,
 )
 from skillopt.records.schema import GateRecord, StepRecord
-from skillopt.records.vocabulary import Action, Stage
+from skillopt.records.vocabulary import Action
+
+if TYPE_CHECKING:
+    from skillopt.engine.factorial.trainer import FactorialTrainer
 
 
 async def train(context: RunContext) -> RunResult:
@@ -60,7 +58,7 @@ async def train(context: RunContext) -> RunResult:
     length, rule = run_length(context), rule_of(context.config)
     context.emit(
         RunStart(
-            out_root=str(context.run_dir.root), env=context.env.name, roles=tuple(map(role_info, context.roles)),
+            out_root=str(context.run_dir.root), env=context.env.name, roles=context.roles,
             splits={"train": len(context.splits.train), "selection": len(context.selection), "test": len(context.test)},
             total_steps=length.total_steps, epochs=length.epochs, gate_metric=context.metric.name,
             gate_rule=rule_name(context.config), slow_update=acceptance(context),
@@ -86,8 +84,7 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
         state = rule.opened(unmeasured(context, str(error)), context)
         return await finish(rule, context, state, length.total_steps, tally, stopped=error, test=False)
     write_state(context, state)
-    kind = FactorialTrainer if context.config.train.search == "factorial" else Trainer
-    trainer = kind(context, rule, length, state)
+    trainer = _trainer(context, rule, length, state)
     stopped: StopRun | None = None
     try:
         refuse_constant(context, state.initial)
@@ -101,33 +98,15 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     return await finish(rule, context, trainer.state, length.total_steps, tally, stopped=stopped)
 
 
-async def baseline(context: RunContext, tally: Tally) -> Measured:
-    """Measure the initial skill on the selection split, on exactly the bytes that training starts from."""
-    repeats = context.config.evaluation.repeats
-    with staged(context, Stage.BASELINE, total=len(context.selection) * repeats) as told:
-        rollouts = await measure(context, context.initial, context.selection, stage=Stage.BASELINE, repeats=repeats)
-        measured = Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
-        score = measured.score
-        told.measured(score)
-    if score is None or score.coverage < context.config.evaluation.coverage_floor:
-        errors = [getattr(r.outcome, "error", "") for r in rollouts]
-        first = next((e for e in errors if e), "no error was reported")
-        raise StopRun(
-            f"only {score.n if score else 0} of {len(rollouts)} selection items could be measured with the initial "
-            f"skill; the first error was: {first}"
-        )
-    count_rollouts(tally, Stage.BASELINE, rollouts)
-    await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "selection_eval_baseline", rollouts)
-    return measured
+def _trainer(
+    context: RunContext, rule: AcceptanceRule, length: Length, state: TrainState
+) -> Trainer | FactorialTrainer:
+    """The search that the configuration asks for. The factorial one brings numpy, which the other never needs."""
+    if context.config.train.search != "factorial":
+        return Trainer(context, rule, length, state)
+    from skillopt.engine.factorial.trainer import FactorialTrainer
 
-
-def unmeasured(context: RunContext, reason: str) -> Measured:
-    """The initial skill of a run that could not even measure it: every outcome is missing, none is a zero."""
-    repeats = range(context.config.evaluation.repeats)
-    rollouts = [
-        Rollout(item, context.initial.hash, Missing(reason), repeat=k) for item in context.selection for k in repeats
-    ]
-    return Measured(context.initial, tuple(rollouts), context.metric, context.bonus(context.initial))
+    return FactorialTrainer(context, rule, length, state)
 
 
 class Trainer:

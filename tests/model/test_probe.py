@@ -15,8 +15,8 @@ import yaml
 from skillopt.config import Config, load_config
 from skillopt.core.errors import SkillOptError, StopRun
 from skillopt.engine.run.doctor import Check, check_roles
+from skillopt.engine.run.models import probe
 from skillopt.engine.run.notices import warnings_as_notices
-from skillopt.engine.run.opening import probe
 from skillopt.model.registry import create_backend
 from skillopt.records.events import Event, Notice
 from tests.config.standins import SCHEMAS

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt.config import Config
-from skillopt.model.local.server import EnginePool
+from skillopt.model.local.pool import EnginePool
 from skillopt.model.traffic.outage import OutagePolicy
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.records.events import Emit

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from skillopt.config import Config
 from skillopt.config.derived import rejects_most, samples_of_reflection
@@ -32,12 +31,10 @@ from skillopt.optimizer.context import OptimizerSettings, StageContext, Tally
 from skillopt.optimizer.modes import update_mode
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.records.directory import RunDir
+from skillopt.records.events import RoleInfo
 from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
-
-JUDGED = "judge"
-"""The row of a tally that holds the calls of the judge, of whatever stage."""
 
 Price = Callable[[str, str, Usage], "float | None"]
 """(role, model, usage) → US dollars, None when the price is unknown."""
@@ -62,7 +59,7 @@ class RunContext:
     timings: Timings
     price: Price
     executor: Executor
-    roles: tuple[dict[str, Any], ...] = ()
+    roles: tuple[RoleInfo, ...] = ()
     judge: ChatModel | None = None
     before_test: Callable[[], Awaitable[None]] | None = None
     """Of several runs side by side: asks the initial skill's sealed test once for all of them."""
@@ -168,7 +165,7 @@ def reminders(config: Config) -> tuple[str, ...]:
     return ("failure", "success") if optimizer.skill_aware_appendix_source == "both" else ("failure",)
 
 
-def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:
+def count_rollouts(tally: Tally, stage: Stage, rollouts: list[Rollout] | tuple[Rollout, ...]) -> None:
     """Add the calls that these rollouts rest on to a tally."""
     for rollout in rollouts:
         tokens = rollout.tokens
@@ -181,4 +178,4 @@ def count_rollouts(tally: Tally, stage: str, rollouts: list[Rollout] | tuple[Rol
             usage = Usage(
                 prompt_tokens=tokens.get("judge_prompt_tokens"), completion_tokens=tokens.get("judge_completion_tokens")
             )
-            tally.add(JUDGED, usage, judged)
+            tally.add(Stage.JUDGE, usage, judged)

@@ -7,14 +7,13 @@ the provider, Ctrl-C, a cancelled task), `failed` for any other exception.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from skillopt.core.errors import StopRun
 from skillopt.engine.run.context import RunContext
-from skillopt.records.events import Outcome, RoleInfo, RunEnd, RunStart
+from skillopt.records.events import Outcome, RunEnd, RunStart
 
-_ROLE_FIELDS = ("role", "backend", "model", "endpoint", "auth", "reasoning_effort")
 _INTERRUPTED = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 
@@ -29,18 +28,13 @@ def ended_by(error: BaseException) -> RunEnd:
     return RunEnd(outcome=outcome_of(error), reason=said)
 
 
-def role_info(row: Mapping[str, object]) -> RoleInfo:
-    """What observers are told of a role."""
-    return RoleInfo(**{name: str(row.get(name) or "") for name in _ROLE_FIELDS})
-
-
 @contextmanager
 def evaluation_told(context: RunContext, splits: Sequence[str]) -> Generator[None]:
     """The frame of an evaluation of one skill or several. `splits` are canonical names."""
     context.emit(
         RunStart(
             kind="eval", out_root=str(context.run_dir.root), env=context.env.name,
-            roles=tuple(map(role_info, context.roles)),
+            roles=context.roles,
             splits={name: len(context.splits.named(name)) for name in splits},
             gate_metric=context.metric.name,
         )

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 
@@ -40,6 +39,7 @@ from skillopt.model.advice import advice
 from skillopt.model.prices import load_prices
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
+from skillopt.records.events import RoleInfo
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
 
@@ -79,18 +79,18 @@ def agent_settings(config: Config, role: RoleSettings, environ: Mapping[str, str
     return settings
 
 
-def banner_row(settings: AgentSettings) -> dict[str, Any]:
-    """The role as the banner and `config.yaml` show it."""
+def role_info(settings: AgentSettings) -> RoleInfo:
+    """The role as a run introduces it."""
     auth = "exec_api_key" if settings.endpoint else "api_key" if settings.api_key else "login of the program"
     effort = settings.cli.identity()
-    return {
-        "role": "target",
-        "backend": settings.backend,
-        "model": settings.model,
-        "endpoint": settings.account,
-        "auth": auth,
-        "reasoning_effort": str(effort.get("reasoning_effort") or effort.get("effort") or ""),
-    }
+    return RoleInfo(
+        role="target",
+        backend=settings.backend,
+        model=settings.model,
+        endpoint=settings.account,
+        auth=auth,
+        reasoning_effort=str(effort.get("reasoning_effort") or effort.get("effort") or ""),
+    )
 
 
 def check_target(config: Config, env: Env | None = None) -> list[str]:
