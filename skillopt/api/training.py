@@ -20,7 +20,7 @@ from skillopt.engine.run.output_directory import OutputDirectory, train_place
 from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.trainer import train
 from skillopt.forecast.plan import Plan, plan_of, refuse
-from skillopt.forecast.workload import Range
+from skillopt.forecast.range import Range
 from skillopt.trackers.base import Tracker
 from skillopt.trackers.choose import trackers_of
 

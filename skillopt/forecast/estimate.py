@@ -16,7 +16,8 @@ from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.judged import judge_texts
-from skillopt.forecast.workload import Range, StageCalls, Workload
+from skillopt.forecast.range import Range
+from skillopt.forecast.workload import StageCalls, Workload
 from skillopt.model.tokens import expected
 from skillopt.optimizer.modes import update_mode
 from skillopt.records.vocabulary import Stage

@@ -23,7 +23,8 @@ from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.judged import judge_calls
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
-from skillopt.forecast.workload import Range, StageCalls, Workload, of_seeds, total, with_judge, workload
+from skillopt.forecast.range import Range, total
+from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
 from skillopt.gate.power import NOISE, detectable_gain, items_for, smallest_gain
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage

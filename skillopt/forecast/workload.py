@@ -7,43 +7,15 @@ allows, re-asks and retries apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from skillopt.config import Config
 from skillopt.config.derived import Sizes, factorial_calls, rejects_most, samples_of_reflection, steps_per_epoch
 from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.acceptance.rule import GateCalls
+from skillopt.forecast.range import NONE, Range, total
 from skillopt.optimizer.modes import REWRITE, update_mode
 from skillopt.records.vocabulary import Role, Stage
-
-
-@dataclass(frozen=True)
-class Range:
-    """From `low` to `high`, both included."""
-
-    low: float
-    high: float
-
-    def __add__(self, other: Range) -> Range:
-        return Range(self.low + other.low, self.high + other.high)
-
-    def __mul__(self, other: Range) -> Range:
-        """Of two ranges of numbers that are not negative."""
-        return Range(self.low * other.low, self.high * other.high)
-
-    def times(self, factor: float) -> Range:
-        """Scaled by a number that is not negative."""
-        return Range(self.low * factor, self.high * factor)
-
-
-NONE = Range(0, 0)
-
-
-def total(parts: Iterable[Range]) -> Range:
-    """Sum of ranges, end by end."""
-    both = [(part.low, part.high) for part in parts]
-    return Range(math.fsum(low for low, _ in both), math.fsum(high for _, high in both))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from skillopt.api.training import Ended
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
 from skillopt.engine.finish import RunResult
-from skillopt.forecast.workload import Range
+from skillopt.forecast.range import Range
 from skillopt.records.schema import Summary
 
 

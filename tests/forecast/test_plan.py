@@ -16,7 +16,8 @@ from skillopt.envs.base import Splits
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.estimate import PerCall
 from skillopt.forecast.plan import make_plan
-from skillopt.forecast.workload import Range, merges, most_merges, workload
+from skillopt.forecast.range import Range
+from skillopt.forecast.workload import merges, most_merges, workload
 from skillopt.model.prices import load_prices
 from skillopt.records.vocabulary import Stage
 

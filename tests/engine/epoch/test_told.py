@@ -12,7 +12,8 @@ from skillopt.cli.train_log import TrainLog
 from skillopt.config import load_config, parse_overrides
 from skillopt.config.derived import Sizes
 from skillopt.envs.registry import settings_schemas
-from skillopt.forecast.workload import Range, workload
+from skillopt.forecast.range import Range
+from skillopt.forecast.workload import workload
 from skillopt.records.events import BudgetUpdated, StageProgress
 from skillopt.records.vocabulary import Stage
 from skillopt.testing.toy_task import write_config

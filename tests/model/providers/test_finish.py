@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from skillopt.model.local.pool import EnginePool
 
 from skillopt.config.roles import RoleSettings
 from skillopt.core.errors import CircuitOpen, ContextOverflow, FatalModelError, TransientModelError
 from skillopt.engine.run import doctor
 from skillopt.model.advice import advice
 from skillopt.model.client import Client
+from skillopt.model.local.pool import EnginePool
 from skillopt.model.providers.wire.messages import read_message
 from skillopt.model.providers.wire.reply import read_reply, status_error
 from skillopt.model.providers.wire.responses import read_response
