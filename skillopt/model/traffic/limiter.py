@@ -19,6 +19,9 @@ from dataclasses import dataclass, field
 from skillopt.model.traffic.rates import stricter
 from skillopt.model.traffic.width import Width
 
+GRACE_S = 0.05
+"""How long a cancelled call is still counted where the endpoint is known to refuse what is too much."""
+
 
 @dataclass(order=True)
 class _Waiter:
@@ -107,8 +110,17 @@ class Limiter:
         place = await self._acquire(priority, tokens, again)
         try:
             yield place
+        except asyncio.CancelledError:
+            if self.control.limited:
+                self._keep_for_a_moment()
+            raise
         finally:
             self._give_back()
+
+    def _keep_for_a_moment(self) -> None:
+        """An endpoint that counts calls has not heard yet that this one was given up: its place stays taken."""
+        self.busy += 1
+        asyncio.get_running_loop().call_later(GRACE_S, self._give_back)
 
     async def _acquire(self, priority: int, tokens: int, again: bool) -> Slot:
         ready: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()

@@ -45,6 +45,11 @@ class Width:
         """Whether more than the proven width is in force."""
         return self.value > self.proven
 
+    @property
+    def limited(self) -> bool:
+        """Whether refusals have shown that the ceiling is too much."""
+        return self._limited
+
     def widen(self, width: int, ceiling: int) -> None:
         """Another role asks for a width: the larger one is in force."""
         self.ceiling = max(self.ceiling, width, ceiling)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from skillopt.model.traffic.limiter import Limiter
+from skillopt.model.traffic.limiter import GRACE_S, Limiter
 from skillopt.model.traffic.width import PATIENCE, PAUSES, Width
 
 from .simulated import Provider, crowd
@@ -112,3 +112,25 @@ def test_an_outage_says_nothing_about_the_width() -> None:
     width.answered(10, 31, 0.0)
     width.restore()
     assert width.value == 23, "after an answer the refusals before it stand"
+
+
+async def test_a_cancelled_call_is_counted_a_moment_longer_where_calls_are_refused() -> None:
+    limiter = Limiter(4)
+
+    async def hold() -> None:
+        async with limiter.place():
+            await asyncio.sleep(30)
+
+    async def cancel_all() -> int:
+        tasks = [asyncio.ensure_future(hold()) for _ in range(3)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return limiter.busy
+
+    assert await cancel_all() == 0
+    limiter.control.refused(4, 99, busy=4, newest=99, now=0.0, retry_after=None)
+    assert await cancel_all() == 3
+    await asyncio.sleep(2 * GRACE_S)
+    assert limiter.busy == 0
