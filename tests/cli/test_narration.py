@@ -21,6 +21,8 @@ from skillopt.records.events import (
     Event,
     GateVerdict,
     Notice,
+    OutageEnd,
+    OutageStart,
     RateInfo,
     RunStart,
     Score,
@@ -159,6 +161,22 @@ def test_a_sign_of_life_where_output_is_piped():
     assert progress.line() == (
         "[Step 2/4] Reflect; 60 s so far, about 2 min left; 20 calls, 2,000 tokens, money unknown"
     )
+
+
+def test_the_sign_of_life_says_what_is_waited_for():
+    """An endpoint that is down for hours must not look like a run that hangs."""
+    down = OutageStart(endpoint="http://h/v1", reason="h answered 503", time=3_600.0, lasted_s=120.0)
+    since = time.strftime("%H:%M", time.localtime(3_480.0))
+    up = OutageEnd(endpoint="http://h/v1", seconds=7_200.0)
+    progress = Progress(clock=lambda: 0.0)
+    progress.see(StageStart(stage=Stage.ROLLOUT, step=1, total=8))
+    progress.see(down)
+    assert progress.line() == f"waiting for the endpoint since {since} (Rollout); 0 s so far"
+    progress.see(up)
+    assert progress.line() == "Rollout; 0 s so far"
+    narrator = Narrator()
+    assert narrator.tell(down) == [f"http://h/v1 is down since {since}, waiting for it: h answered 503"]
+    assert narrator.tell(up) == ["http://h/v1 answers again after 2.0 h"]
 
 
 def test_the_beat_is_said_in_silence_only():
