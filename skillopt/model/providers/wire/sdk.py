@@ -67,14 +67,15 @@ async def post(
 
 
 def _lost_connection(error: BaseException) -> BaseException | None:
-    """The lost or refused connection behind an error: the aiohttp transport reports some of them as timeouts."""
-    cause = error.__cause__
+    """The lost or refused connection at the root of an error: the aiohttp transport reports some as timeouts, and words
+    that hold its TLS settings."""
+    found, cause = None, error.__cause__
     while cause is not None:
         ours = isinstance(cause, OSError) or type(cause).__module__.partition(".")[0] == "aiohttp"
         if ours and not isinstance(cause, (TimeoutError, asyncio.TimeoutError)):
-            return cause
+            found = cause
         cause = cause.__cause__
-    return None
+    return found
 
 
 def load(module: str) -> None:
