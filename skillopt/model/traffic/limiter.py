@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from skillopt.model.traffic.rates import stricter
 from skillopt.model.traffic.width import Width
 
-GRACE_S = 0.05
+GRACE_S = 0.1
 """How long a cancelled call is still counted where the endpoint is known to refuse what is too much."""
 
 
