@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import skillopt
-from skillopt import Item, Missing, Model, Observer, Result, Scored, Skill, Splits, errors, scorers
+from skillopt import Item, Missing, Model, Observer, Result, Scored, Skill, Splits, api, errors, scorers
 
 
 def exactly(answer: str, item: Mapping[str, str]) -> bool:
@@ -47,6 +47,20 @@ def train(items: list[dict[str, str]]) -> str:
     better = result.p is not None and result.p < 0.05 and low > 0
     names = [node.name for node in other.lineage()]
     return f"{result.skill.text} {result.verdict} {low} {high} {better} {names} {result.blame(1).text}"
+
+
+def judge(rows: list[dict[str, str]]) -> float | None:
+    polite = scorers.rubric("Polite.", judge=Model(answers, version="1"), repeats=3)
+    both = scorers.weighted((scorers.all_of("exact", exactly), 2), (polite, 1), passes=0.7)
+    print(skillopt.plan(rows, scorer=both, target="scripted").usd)
+    found = skillopt.calibrate(rows, scorer=polite, repeats=3, scale=(1, 5))
+    print(
+        found.kappa.interval,
+        [row.reason for row in found.disagreements],
+        api.items_for(0.2),
+        api.lint("skill.md").errors,
+    )
+    return found.agreement.value
 
 
 async def measure(items: list[dict[str, str]]) -> float | None:
