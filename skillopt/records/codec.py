@@ -65,7 +65,7 @@ def encode_record(record: object) -> dict[str, JsonValue]:
 def _left_out(record: object) -> frozenset[str]:
     """Names that a record does not write in its present state: the answer of its method `left_out`, if it has one."""
     ask = getattr(record, "left_out", None)
-    return cast("frozenset[str]", ask()) if ask is not None else frozenset()
+    return cast("frozenset[str]", ask()) if callable(ask) else frozenset()  # a field may have that name
 
 
 def decode(kind: type[T], raw: object, where: str) -> T:
