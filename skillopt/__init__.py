@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skillopt import trackers as trackers
-    from skillopt.api import scorers as scorers
     from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.comparing import Comparison as Comparison
     from skillopt.api.comparing import compare as compare
     from skillopt.api.evaluating import Evaluation as Evaluation
     from skillopt.api.evaluating import evaluate as evaluate
     from skillopt.api.evaluating import evaluate_async as evaluate_async
-    from skillopt.api.models import Model as Model
+    from skillopt.api.given import scorers as scorers
+    from skillopt.api.given.models import Model as Model
     from skillopt.api.optimizing import optimize as optimize
     from skillopt.api.optimizing import optimize_async as optimize_async
     from skillopt.api.optimizing import plan as plan
     from skillopt.api.optimizing_seeds import SeedsResult as SeedsResult
     from skillopt.api.optimizing_seeds import optimize_seeds as optimize_seeds
     from skillopt.api.optimizing_seeds import optimize_seeds_async as optimize_seeds_async
-    from skillopt.api.result import Result as Result
-    from skillopt.api.watching import Observer as Observer
+    from skillopt.api.runs.watching import Observer as Observer
+    from skillopt.api.shown.result import Result as Result
     from skillopt.core import errors as errors
     from skillopt.core.item import Item as Item
     from skillopt.core.outcome import Missing as Missing
@@ -57,10 +57,10 @@ _HOMES = {
     "Calibration": "skillopt.records.calibration",
     "compare": "skillopt.api.comparing",
     "Comparison": "skillopt.api.comparing",
-    "Model": "skillopt.api.models",
-    "Result": "skillopt.api.result",
+    "Model": "skillopt.api.given.models",
+    "Result": "skillopt.api.shown.result",
     "Event": "skillopt.records.events",
-    "Observer": "skillopt.api.watching",
+    "Observer": "skillopt.api.runs.watching",
     "Item": "skillopt.core.item",
     "Missing": "skillopt.core.outcome",
     "Scored": "skillopt.core.outcome",
@@ -69,7 +69,7 @@ _HOMES = {
     "Splits": "skillopt.envs.base",
     "open_run": "skillopt.records.reading",
 }
-_MODULES = {"scorers": "skillopt.api.scorers", "errors": "skillopt.core.errors", "trackers": "skillopt.trackers"}
+_MODULES = {"scorers": "skillopt.api.given.scorers", "errors": "skillopt.core.errors", "trackers": "skillopt.trackers"}
 
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",

@@ -1,8 +1,9 @@
 """The door for programs: what `import skillopt` offers, and what command line and dashboard call; they go no deeper.
 
-`request` turns arguments into a configuration and the objects that no configuration can hold; `training` and
-`evaluating` open the same runs that the command line opens; `result` reads what they wrote; `explaining`, `ablating`,
-imports nothing of third parties; the names below are fetched when they are asked for:
+`given` turns arguments into a configuration and the objects that no configuration can hold; `runs` opens the same runs
+that the command line opens; `shown` reads what they wrote; `project` makes a new one; `explaining`, `ablating`,
+`checking` and `measuring` answer questions about a skill. Importing this package imports nothing of third parties; the
+names below are fetched when they are asked for:
 
 >>> from skillopt import api
 >>> api.shows(0.12)[:34]
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from skillopt.api.checking import doctor as doctor
     from skillopt.api.comparing import Comparison as Comparison
     from skillopt.api.comparing import compare as compare
-    from skillopt.api.concluding import Conclusion as Conclusion
-    from skillopt.api.concluding import conclusion as conclusion
-    from skillopt.api.configuring import Resolved as Resolved
-    from skillopt.api.configuring import configuration as configuration
     from skillopt.api.evaluating import Evaluation as Evaluation
     from skillopt.api.evaluating import evaluate as evaluate
     from skillopt.api.evaluating import evaluate_async as evaluate_async
@@ -36,25 +33,30 @@ if TYPE_CHECKING:
     from skillopt.api.explaining import blame as blame
     from skillopt.api.explaining import diff as diff
     from skillopt.api.explaining import lint as lint
+    from skillopt.api.given.configuring import Resolved as Resolved
+    from skillopt.api.given.configuring import configuration as configuration
     from skillopt.api.measuring import SelfTest as SelfTest
     from skillopt.api.measuring import selftest as selftest
     from skillopt.api.optimizing import optimize as optimize
     from skillopt.api.optimizing import optimize_async as optimize_async
     from skillopt.api.optimizing import plan as plan
-    from skillopt.api.power import detectable_gain as detectable_gain
-    from skillopt.api.power import items_for as items_for
-    from skillopt.api.power import shows as shows
-    from skillopt.api.result import Result as Result
+    from skillopt.api.shown.concluding import Conclusion as Conclusion
+    from skillopt.api.shown.concluding import conclusion as conclusion
+    from skillopt.api.shown.power import detectable_gain as detectable_gain
+    from skillopt.api.shown.power import items_for as items_for
+    from skillopt.api.shown.power import shows as shows
+    from skillopt.api.shown.result import Result as Result
     from skillopt.model.local.settings import EngineSettings as EngineSettings
 
 _HOMES = {
     "ablate": "ablating", "Ablation": "ablating", "blame": "explaining", "Blamed": "explaining",
     "calibrate": "calibrating", "Calibration": "calibrating", "Check": "checking", "doctor": "checking",
-    "compare": "comparing", "Comparison": "comparing", "Conclusion": "concluding", "conclusion": "concluding",
-    "configuration": "configuring", "Resolved": "configuring", "detectable_gain": "power", "shows": "power",
-    "items_for": "power", "diff": "explaining", "SkillDiff": "explaining", "evaluate": "evaluating",
+    "compare": "comparing", "Comparison": "comparing", "Conclusion": "shown.concluding",
+    "conclusion": "shown.concluding", "configuration": "given.configuring", "Resolved": "given.configuring",
+    "detectable_gain": "shown.power", "shows": "shown.power",
+    "items_for": "shown.power", "diff": "explaining", "SkillDiff": "explaining", "evaluate": "evaluating",
     "evaluate_async": "evaluating", "Evaluation": "evaluating", "lint": "explaining", "LintReport": "explaining",
-    "optimize": "optimizing", "optimize_async": "optimizing", "plan": "optimizing", "Result": "result",
+    "optimize": "optimizing", "optimize_async": "optimizing", "plan": "optimizing", "Result": "shown.result",
     "selftest": "measuring", "SelfTest": "measuring",
 }  # fmt: skip
 

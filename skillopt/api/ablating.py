@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt.api.configuring import Resolved, configuration
+from skillopt.api.given.configuring import Resolved, configuration
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.evaluate import split_names
 from skillopt.engine.run.events import Events
@@ -29,7 +29,7 @@ from skillopt.records.directory import JOURNAL
 from skillopt.records.reading import Run
 
 if TYPE_CHECKING:
-    from skillopt.api.watching import Observer
+    from skillopt.api.runs.watching import Observer
 
 __all__ = ["PRUNED", "RESULT", "Ablating", "Ablation", "Forecast", "Wish", "ablate", "prepare"]
 
@@ -111,8 +111,8 @@ def ablate(
     ...
     skillopt.core.errors.DataError: skill file no_such_run: No such file or directory. check the path
     """
-    from skillopt.api.running import blocking
-    from skillopt.api.watching import observers_of
+    from skillopt.api.runs.running import blocking
+    from skillopt.api.runs.watching import observers_of
 
     observers = observers_of(on_event)
     wish = Wish(split, prune, threshold, margin)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from skillopt.records.calibration import Calibration
 
 if TYPE_CHECKING:
-    from skillopt.api.items import ItemsLike
-    from skillopt.api.request import BudgetLike, ConfigLike
-    from skillopt.api.scorers import ScorerLike
-    from skillopt.api.watching import Observer
+    from skillopt.api.given.items import ItemsLike
+    from skillopt.api.given.request import BudgetLike, ConfigLike
+    from skillopt.api.given.scorers import ScorerLike
+    from skillopt.api.runs.watching import Observer
     from skillopt.engine.run.given import Interrupt
 
 __all__ = ["Calibration", "calibrate"]
@@ -50,10 +50,10 @@ def calibrate(
     >>> found.agreement.value, found.noise.value
     (1.0, 0.0)
     """
-    from skillopt.api.calibration import prepare
-    from skillopt.api.request import Arguments, request
-    from skillopt.api.running import blocking
-    from skillopt.api.watching import observers_of
+    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.runs.calibration import prepare
+    from skillopt.api.runs.running import blocking
+    from skillopt.api.runs.watching import observers_of
 
     observers = observers_of(on_event)
     more = dict(overrides or {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from skillopt.api.configuring import Resolved, configuration
+from skillopt.api.given.configuring import Resolved, configuration
 from skillopt.core.errors import SkillOptError
 from skillopt.engine.run.doctor import Check, check_data, check_machine, check_model_file, check_roles
 
@@ -45,7 +45,7 @@ def doctor(config: str | Path | None = None, *, calls: bool = True) -> tuple[Che
     >>> doctor()[0].name
     'python'
     """
-    from skillopt.api.running import blocking
+    from skillopt.api.runs.running import blocking
 
     found = list(free_checks())
     if config is None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillopt.api.paired_table import Measured, PairedTable
-from skillopt.api.result import Result
+from skillopt.api.shown.paired_table import Measured, PairedTable
+from skillopt.api.shown.result import Result
 from skillopt.core.errors import DataError
 from skillopt.records.reading import Run, open_run
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillopt.api.models import ModelLike
-from skillopt.api.paired_table import Measured, PairedTable
-from skillopt.api.scorers import ScorerLike
-from skillopt.api.watching import Observer
+from skillopt.api.given.models import ModelLike
+from skillopt.api.given.scorers import ScorerLike
+from skillopt.api.runs.watching import Observer
+from skillopt.api.shown.paired_table import Measured, PairedTable
 from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillopt.api.items import ItemsLike
-    from skillopt.api.request import Arguments, BudgetLike, ConfigLike
+    from skillopt.api.given.items import ItemsLike
+    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.core.rollout import Rollout
     from skillopt.engine.run.given import Interrupt
 
@@ -89,7 +89,7 @@ def evaluate(
     >>> found.table.pairs[0].words
     'rules is better'
     """
-    from skillopt.api.running import blocking
+    from skillopt.api.runs.running import blocking
 
     asked = _arguments(
         items, scorer, target, prompt, train, selection, test, config, overrides, out, budget, seed, repeats
@@ -129,7 +129,7 @@ def _arguments(
     config: ConfigLike, overrides: Mapping[str, object] | None, out: str | Path | None, budget: BudgetLike,
     seed: int | None, repeats: int | None,
 ) -> Arguments:  # fmt: skip
-    from skillopt.api.request import Arguments
+    from skillopt.api.given.request import Arguments
 
     more = {**(overrides or {}), **({"evaluation.repeats": repeats} if repeats is not None else {})}
     return Arguments(
@@ -148,9 +148,9 @@ async def _evaluate(
 ) -> Evaluation:
     import asyncio
 
-    from skillopt.api.evaluation import prepare
-    from skillopt.api.request import request, skill_of
-    from skillopt.api.watching import observers_of
+    from skillopt.api.given.request import request, skill_of
+    from skillopt.api.runs.evaluation import prepare
+    from skillopt.api.runs.watching import observers_of
     from skillopt.engine.evaluate import split_names
 
     observers = observers_of(on_event)

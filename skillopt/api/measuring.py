@@ -18,11 +18,11 @@ from skillopt.engine.selftest import SelfTest
 from skillopt.engine.selftest import selftest as measure
 
 if TYPE_CHECKING:
-    from skillopt.api.items import ItemsLike
-    from skillopt.api.models import ModelLike
-    from skillopt.api.request import ConfigLike
-    from skillopt.api.scorers import ScorerLike
-    from skillopt.api.watching import Observer
+    from skillopt.api.given.items import ItemsLike
+    from skillopt.api.given.models import ModelLike
+    from skillopt.api.given.request import ConfigLike
+    from skillopt.api.given.scorers import ScorerLike
+    from skillopt.api.runs.watching import Observer
 
 __all__ = ["SelfTest", "run_selftest", "selftest", "skill_to_test"]
 
@@ -65,9 +65,9 @@ def selftest(
     >>> found.n, found.noise
     (6, 0.0)
     """
-    from skillopt.api.request import Arguments, request
-    from skillopt.api.running import blocking
-    from skillopt.api.watching import observers_of
+    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.runs.running import blocking
+    from skillopt.api.runs.watching import observers_of
 
     observers = observers_of(on_event)
     arguments = Arguments(

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from skillopt.api.models import ModelLike
-from skillopt.api.scorers import ScorerLike
-from skillopt.api.watching import Observer
+from skillopt.api.given.models import ModelLike
+from skillopt.api.given.scorers import ScorerLike
+from skillopt.api.runs.watching import Observer
 from skillopt.core.skill import Skill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillopt.api.items import ItemsLike
-    from skillopt.api.live import LiveView
-    from skillopt.api.request import Arguments, BudgetLike, ConfigLike
-    from skillopt.api.result import Result
+    from skillopt.api.given.items import ItemsLike
+    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
+    from skillopt.api.shown.live import LiveView
+    from skillopt.api.shown.result import Result
     from skillopt.engine.run.given import Interrupt
     from skillopt.forecast.plan import Plan
 
@@ -68,8 +68,8 @@ def optimize(
     >>> result.stopped is None
     True
     """
-    from skillopt.api.live import shown_live
-    from skillopt.api.running import blocking
+    from skillopt.api.runs.running import blocking
+    from skillopt.api.shown.live import shown_live
 
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
@@ -106,7 +106,7 @@ async def optimize_async(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
         executor, gate, effort, seed,
     )  # fmt: skip
-    from skillopt.api.live import shown_live
+    from skillopt.api.shown.live import shown_live
 
     with shown_live() as view:
         return await _optimize(arguments, on_event, replay, None, view)
@@ -142,8 +142,8 @@ def plan(
     >>> forecast.sizes.train, forecast.sizes.selection, forecast.sizes.test
     (12, 6, 42)
     """
-    from skillopt.api.request import request
-    from skillopt.api.training import prepare
+    from skillopt.api.given.request import request
+    from skillopt.api.runs.training import prepare
 
     arguments = _arguments(
         items, scorer, target, optimizer, skill, prompt, train, selection, test, config, overrides, out, budget,
@@ -151,7 +151,7 @@ def plan(
     )  # fmt: skip
     asked = request(arguments)
     if seeds is not None:
-        from skillopt.api.seeds import prepare_seeds
+        from skillopt.api.runs.seeds import prepare_seeds
 
         return prepare_seeds(asked.resolved, seeds, asked.given).plan
     return prepare(asked.resolved, asked.given).plan
@@ -166,10 +166,10 @@ async def _optimize(
 ) -> Result:
     import asyncio
 
-    from skillopt.api.request import request
-    from skillopt.api.result import Result
-    from skillopt.api.training import prepare
-    from skillopt.api.watching import observers_of
+    from skillopt.api.given.request import request
+    from skillopt.api.runs.training import prepare
+    from skillopt.api.runs.watching import observers_of
+    from skillopt.api.shown.result import Result
 
     observers = [view, *observers_of(on_event)]
     asked = await asyncio.to_thread(request, arguments, interrupt)
@@ -188,7 +188,7 @@ def _arguments(
     out: str | Path | None, budget: BudgetLike, executor: str | None, gate: str | None, effort: str | None,
     seed: int | None,
 ) -> Arguments:  # fmt: skip
-    from skillopt.api.request import Arguments
+    from skillopt.api.given.request import Arguments
 
     return Arguments(
         items=items, scorer=scorer, target=target, optimizer=optimizer, skill=skill, prompt=prompt, train=train,

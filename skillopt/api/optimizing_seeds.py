@@ -1,4 +1,4 @@
-"""`optimize_seeds`: several seeds of one configuration side by side, with one joint verdict (`api.seeds`)."""
+"""`optimize_seeds`: several seeds of one configuration side by side, with one joint verdict (`api.runs.seeds`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from skillopt.api.models import ModelLike
-from skillopt.api.result import Result
-from skillopt.api.scorers import ScorerLike
-from skillopt.api.watching import Observer
+from skillopt.api.given.models import ModelLike
+from skillopt.api.given.scorers import ScorerLike
+from skillopt.api.runs.watching import Observer
+from skillopt.api.shown.result import Result
 from skillopt.core.skill import Skill
 from skillopt.records.reading import BEST_SKILL
 from skillopt.records.seeds import SeedsSummary, read_seeds
@@ -19,8 +19,8 @@ from skillopt.records.seeds import SeedsSummary, read_seeds
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from skillopt.api.items import ItemsLike
-    from skillopt.api.request import BudgetLike, ConfigLike
+    from skillopt.api.given.items import ItemsLike
+    from skillopt.api.given.request import BudgetLike, ConfigLike
     from skillopt.engine.run.given import Interrupt
 
 
@@ -116,7 +116,7 @@ def optimize_seeds(
     >>> len(found.results)
     2
     """
-    from skillopt.api.running import blocking
+    from skillopt.api.runs.running import blocking
 
     return blocking(lambda interrupt: _optimize(items, seeds, on_event, replay, arguments, interrupt))
 
@@ -143,9 +143,9 @@ async def _optimize(
 ) -> SeedsResult:
     import asyncio
 
-    from skillopt.api.request import Arguments, request
-    from skillopt.api.seeds import prepare_seeds
-    from skillopt.api.watching import observers_of
+    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.runs.seeds import prepare_seeds
+    from skillopt.api.runs.watching import observers_of
 
     observers = observers_of(on_event)
     asked = await asyncio.to_thread(request, Arguments(items=items, **given), interrupt)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skillopt.api.checking import Check, answer_checks, free_checks, unusable
-from skillopt.api.configuring import Resolved
+from skillopt.api.given.configuring import Resolved
 from skillopt.cli import faults
 from skillopt.cli.commands.options import resolve_arguments, show_values
 from skillopt.cli.console import Screen

@@ -6,8 +6,8 @@ import asyncio
 import time
 from pathlib import Path
 
-from skillopt.api.configuring import Resolved
-from skillopt.api.evaluation import prepare, read_skill, split_names
+from skillopt.api.given.configuring import Resolved
+from skillopt.api.runs.evaluation import prepare, read_skill, split_names
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillopt.api.power import detectable_gain, items_for, shows
-from skillopt.api.projects import Project, ProjectRequest, make_project
+from skillopt.api.project.projects import Project, ProjectRequest, make_project
+from skillopt.api.shown.power import detectable_gain, items_for, shows
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural

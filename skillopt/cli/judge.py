@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
-from skillopt.api.calibration import RESULT, Calibrating, Calibration, Figure, parse_scale, prepare
-from skillopt.api.configuring import Resolved
+from skillopt.api.given.configuring import Resolved
+from skillopt.api.runs.calibration import RESULT, Calibrating, Calibration, Figure, parse_scale, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display

@@ -1,4 +1,4 @@
-"""The generated page of commands, from their own help; `pages` adds those of `skillopt.api.reference`."""
+"""The generated page of commands, from their own help; `pages` adds those of `skillopt.api.shown.reference`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from skillopt.api import reference
+from skillopt.api.shown import reference
 from skillopt.cli.main import app
 
 

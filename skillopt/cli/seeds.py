@@ -10,8 +10,8 @@ from types import TracebackType
 
 from rich.table import Table
 
-from skillopt.api.configuring import Resolved
-from skillopt.api.seeds import Observer, SeedsTraining, folder, prepare_seeds
+from skillopt.api.given.configuring import Resolved
+from skillopt.api.runs.seeds import Observer, SeedsTraining, folder, prepare_seeds
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.heartbeat import EVERY_S, Heartbeat, Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from skillopt.api.configuring import Resolved
+from skillopt.api.given.configuring import Resolved
 from skillopt.api.measuring import SelfTest, skill_to_test
 from skillopt.api.measuring import run_selftest as measure
 from skillopt.cli import faults

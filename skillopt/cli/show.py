@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from skillopt.api.concluding import conclusion
-from skillopt.api.power import shows
-from skillopt.api.training import Plan, Range
+from skillopt.api.runs.training import Plan, Range
+from skillopt.api.shown.concluding import conclusion
+from skillopt.api.shown.power import shows
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, thousands, usd
 from skillopt.records.evaluation import EvalSummary

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import typer
 
-from skillopt.api.configuring import Resolved
-from skillopt.api.training import Ended, Plan, Training, prepare
+from skillopt.api.given.configuring import Resolved
+from skillopt.api.runs.training import Ended, Plan, Training, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display

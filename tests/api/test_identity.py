@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import skillopt
-from skillopt.api.identity import identity_of, name_of
+from skillopt.api.given.identity import identity_of, name_of
 from skillopt.cli.main import invoke
 from skillopt.core.errors import ConfigError, RunDirError
 from skillopt.testing.toy_task import write_config, write_data

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import skillopt
-from skillopt.api.items import held_items, template_for
+from skillopt.api.given.items import held_items, template_for
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
 from skillopt.forecast.plan import Plan

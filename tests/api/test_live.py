@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import skillopt
-from skillopt.api.live import EVERY_S, LiveView, shown_live
+from skillopt.api.shown.live import EVERY_S, LiveView, shown_live
 from skillopt.records.events import BudgetUpdated, StageProgress, StageStart, StepStart
 from skillopt.records.vocabulary import Stage
 from tests.api.conftest import ITEMS, SMALL

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import skillopt
-from skillopt.api.watching import add_all, observers_of
+from skillopt.api.runs.watching import add_all, observers_of
 from skillopt.core.errors import ConfigError, DataError, StopRun
 from skillopt.engine.run.events import Events
 from skillopt.model.types import ChatRequest

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from skillopt.api.paired_table import PairedTable
+from skillopt.api.shown.paired_table import PairedTable
 from skillopt.core.errors import DataError
 from skillopt.gate.interval import mean_interval
 from skillopt.gate.pvalue import sign_p

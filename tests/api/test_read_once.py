@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt.api.training import prepare
+from skillopt.api.runs.training import prepare
 from skillopt.config import load_config
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy import toy_item

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import skillopt
-from skillopt.api.notebook import MOST_BYTES, as_html, as_markdown
+from skillopt.api.shown.notebook import MOST_BYTES, as_html, as_markdown
 from skillopt.core.errors import DataError, RunDirError
 from skillopt.records.reading import Run
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from skillopt.api.power import shows
-from skillopt.api.training import Ended
+from skillopt.api.runs.training import Ended
+from skillopt.api.shown.power import shows
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
 from skillopt.engine.finish import RunResult

@@ -19,7 +19,7 @@ from skillopt.cli.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from skillopt.api.configuring import Resolved
+    from skillopt.api.given.configuring import Resolved
 
 app = typer.Typer(name="judge", help="The judge model of rubric and pairwise scorers.", no_args_is_help=True)
 

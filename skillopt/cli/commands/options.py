@@ -12,7 +12,7 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 
 if TYPE_CHECKING:
-    from skillopt.api.configuring import Resolved
+    from skillopt.api.given.configuring import Resolved
 
 OVERRIDES_HELP = (
     "Any configuration key, in any of three forms: --batch_size 40, train.batch_size=40, "
@@ -60,7 +60,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 def resolve_arguments(config: Path, leftovers: list[str], effort: str | None = None) -> Resolved:
     """The configuration of a file, the environment variables and the arguments typer left over; with `effort`, what the
     preset makes of the size of the data."""
-    from skillopt.api.configuring import configuration
+    from skillopt.api.given.configuring import configuration
 
     return configuration(config, leftovers, effort=effort)
 
@@ -84,7 +84,7 @@ def configured(
 
 def show_values(screen: Screen, resolved: Resolved) -> int:
     """Every value and where it came from."""
-    from skillopt.api.configuring import described
+    from skillopt.api.given.configuring import described
 
     for line in described(resolved).splitlines():
         screen.line(line)

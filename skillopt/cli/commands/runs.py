@@ -22,7 +22,7 @@ from skillopt.cli.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from skillopt.api.configuring import Resolved
+    from skillopt.api.given.configuring import Resolved
 
 
 def register(app: typer.Typer) -> None:

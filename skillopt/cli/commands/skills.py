@@ -40,7 +40,7 @@ def init(
     """Make a project for your own tasks: configuration, data, initial skill, README."""
 
     def action() -> int:
-        from skillopt.api.projects import ProjectRequest
+        from skillopt.api.project.projects import ProjectRequest
         from skillopt.cli.init import run_init
 
         return run_init(ProjectRequest(directory, data, scorer, answer_field, ratio, backend, effort))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import skillopt
-from skillopt.api.watching import observers_of
+from skillopt.api.runs.watching import observers_of
 from skillopt.engine.run.delivery import Queued, named
 from skillopt.engine.run.events import Events
 from skillopt.records.events import Event, Notice, RunEnd, RunStart

@@ -131,8 +131,8 @@ async def test_a_random_part_is_stored_by_itself_and_not_drawn_again(tmp_path: P
         draws.append(random.random())
         return draws[-1]
 
-    from skillopt.api.given_scorer import read_scorer
-    from skillopt.api.scorers import all_of, function, rubric
+    from skillopt.api.given.given_scorer import read_scorer
+    from skillopt.api.given.scorers import all_of, function, rubric
 
     scorer = read_scorer(all_of(function(luck, version="1"), rubric("Kind."))).scorer
     assert isinstance(scorer, ScoresAttempts)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from skillopt.api.environments import LabelledTasks
+from skillopt.api.given.environments import LabelledTasks
 from skillopt.calibration.draws import RESULT, Question
 from skillopt.calibration.draws import calibrate as ask
 from skillopt.calibration.labels import Known, Labels, read_labels

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt.api.written import repeatable_yaml
+from skillopt.api.given.written import repeatable_yaml
 from skillopt.core.errors import DataError
 from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
@@ -221,7 +221,7 @@ class Result:
         return page
 
     def __str__(self) -> str:
-        from skillopt.api.notebook import as_text
+        from skillopt.api.shown.notebook import as_text
 
         return as_text(self)
 
@@ -229,12 +229,12 @@ class Result:
         return f"<Result of {self.directory}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        from skillopt.api.notebook import as_html
+        from skillopt.api.shown.notebook import as_html
 
         return as_html(self)
 
     def _repr_markdown_(self) -> str:
-        from skillopt.api.notebook import as_markdown
+        from skillopt.api.shown.notebook import as_markdown
 
         return as_markdown(self)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from skillopt.api.models import ModelLike
+    from skillopt.api.given.models import ModelLike
 
 Spec: TypeAlias = Mapping[str, object]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, cast
 
-from skillopt.api.environments import is_environment
-from skillopt.api.identity import identity_of, name_of
-from skillopt.api.scorers import Combined, Function, Judging
+from skillopt.api.given.environments import is_environment
+from skillopt.api.given.identity import identity_of, name_of
+from skillopt.api.given.scorers import Combined, Function, Judging
 from skillopt.core.errors import ConfigError
 from skillopt.envs.scorers import build_scorer
 from skillopt.envs.scorers.base import Scorer
@@ -24,7 +24,7 @@ from skillopt.envs.scorers.calling import Calling
 from skillopt.envs.scorers.held import Held
 
 if TYPE_CHECKING:
-    from skillopt.api.models import ModelLike
+    from skillopt.api.given.models import ModelLike
 
 
 @dataclass(frozen=True)

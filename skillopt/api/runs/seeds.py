@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillopt.api.training import Ended, Training
-from skillopt.api.watching import watched
+from skillopt.api.runs.training import Ended, Training
+from skillopt.api.runs.watching import watched
 from skillopt.config import BudgetSection, Config, Resolved, fingerprint_fields
 from skillopt.config.derived import rule_name
 from skillopt.core.aio import gather_all

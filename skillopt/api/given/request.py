@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
-from skillopt.api.effort import resolved_with_effort
-from skillopt.api.environments import as_environment, held_jsonl, is_environment, with_items, write_items
-from skillopt.api.given_scorer import read_scorer
-from skillopt.api.items import HeldItems, held_items, refuse_few, split_items, template_for
-from skillopt.api.models import ModelLike, held_model
+from skillopt.api.given.effort import resolved_with_effort
+from skillopt.api.given.environments import as_environment, held_jsonl, is_environment, with_items, write_items
+from skillopt.api.given.given_scorer import read_scorer
+from skillopt.api.given.items import HeldItems, held_items, refuse_few, split_items, template_for
+from skillopt.api.given.models import ModelLike, held_model
 from skillopt.config import Config, Resolved, resolve
 from skillopt.config.backends import AGENTS, ALIASES, HELD
 from skillopt.config.keys import SECTIONS

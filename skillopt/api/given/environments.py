@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from skillopt.api.items import HeldItems
+from skillopt.api.given.items import HeldItems
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import SPLITS, Item
 from skillopt.envs.base import Env, Splits

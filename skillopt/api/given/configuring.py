@@ -27,7 +27,7 @@ def configuration(path: str | Path, arguments: Sequence[str] = (), *, effort: st
     resolved = load_config(file, overrides=overrides, environ=os.environ, env_schemas=schemas)
     if effort is None:
         return resolved
-    from skillopt.api.effort import resolved_with_effort
+    from skillopt.api.given.effort import resolved_with_effort
 
     return resolved_with_effort(
         effort,

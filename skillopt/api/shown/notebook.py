@@ -14,7 +14,7 @@ from skillopt.records.gate import GateRecord
 from skillopt.records.summary import ScoreSummary
 
 if TYPE_CHECKING:
-    from skillopt.api.result import Node, Result
+    from skillopt.api.shown.result import Node, Result
     from skillopt.explain.cause import Cause
     from skillopt.explain.skill_diff import SkillDiff
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from skillopt.api.configuring import configuration
-from skillopt.api.project_source import ProjectRequest, Source, refuse_one_selection_item, source_of
+from skillopt.api.given.configuring import configuration
+from skillopt.api.project.project_source import ProjectRequest, Source, refuse_one_selection_item, source_of
 from skillopt.config.derived import Sizes
 from skillopt.config.effort import effort_keys, effort_named
 from skillopt.core.errors import ConfigError
@@ -114,7 +114,7 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "name": source.name,
         "opening": source.opening,
     }
-    folder = resources.files("skillopt.api").joinpath("scaffold")
+    folder = resources.files("skillopt.api.project").joinpath("scaffold")
     environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
     for name in ("config.yaml", "skill.md", "README.md"):
         template = environment.from_string(folder.joinpath(f"{name}.jinja").read_text(encoding="utf-8"))

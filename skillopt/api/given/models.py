@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union, cast
 
-from skillopt.api.identity import identity_of, name_of
+from skillopt.api.given.identity import identity_of, name_of
 from skillopt.core.errors import ConfigError, FatalModelError, ModelError, SkillOptError, TransientModelError
 from skillopt.core.hashing import digest
 from skillopt.model.types import Backend, ChatReply, ChatRequest

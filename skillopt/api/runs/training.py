@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillopt.api.watching import observers_of, tell_notices, watched
+from skillopt.api.runs.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Observer

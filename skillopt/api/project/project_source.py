@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from skillopt.api import sample_tasks
+from skillopt.api.project import sample_tasks
 from skillopt.core.errors import DataError
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes

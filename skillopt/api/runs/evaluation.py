@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillopt.api.watching import observers_of, tell_notices, watched
+from skillopt.api.runs.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest

@@ -1,0 +1,1 @@
+"""A project for a user's own tasks: what `skillopt init` writes."""

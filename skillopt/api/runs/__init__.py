@@ -1,0 +1,1 @@
+"""Runs from a configuration to their end: training, several seeds, evaluation, calibration; and who watches them."""
