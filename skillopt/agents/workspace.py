@@ -6,8 +6,8 @@
     work/.claude/skills/skillopt-target/SKILL.md the same, for the program that reads only that folder
 
 No gold value and no other file is in it, and it lies outside every repository, so that instruction files of a parent
-directory cannot reach the agent. The package's body carries the hash of the skill: where it turns up in an agent's
-trace, the agent read this very candidate.
+directory cannot reach the agent. This is what goes in; what comes out for a scorer is `left_files`. The package's body
+carries the hash of the skill: where it turns up in an agent's trace, the agent read this very candidate.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def gate_words(gate: GateRecord, bar: float | None) -> str:
     if gate.trial is not None or gate.alpha is not None or (not gate.asked and score is None):
         return f"{shout}: {gate.reason}"
     if gate.action is Action.UNDECIDED:
-        return f"{shout}: {gate.reason or 'too few items could be measured'}{flips}"
+        return f"{shout}: {gate.reason or 'too much is missing'}{flips}"
     if score is None or gate.early_stopped:
         seen = f"decided after {gate.evaluated_n}" + (f" of {gate.selection_n} items" if gate.selection_n else " items")
         return f"val score cannot pass {number(bar)} {shout} ({seen}{flips})"

@@ -1,6 +1,6 @@
 """What the configuration knows about each key: names, environment variables, and what a change of it does to a run.
 
-A key is declared once, as a typed field of a section (`schema*.py`) or of an environment's settings model; its `Key`
+A key is declared once, as a typed field of a section (`schema/`) or of an environment's settings model; its `Key`
 mark adds what a type cannot say. Everything else (flags, file loading, export, fingerprint) follows from these marks.
 """
 

@@ -84,7 +84,7 @@ class Trial:
 
     @property
     def undecided(self) -> bool:
-        """True when too few items could be measured: nothing was found out, for or against."""
+        """True when too much is missing: nothing was found out, for or against."""
         return self.verdict.action == "undecided"
 
     @property

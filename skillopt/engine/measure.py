@@ -85,14 +85,14 @@ def _together(parts: Sequence[StageProgress], step: int | None, before: int, tot
 
 
 D = TypeVar("D", bound=Decision)
-OutputDirectory = tuple[Item, int]
+Draw = tuple[Item, int]
 """An item and the number of the draw."""
 
 
 async def stream_decision(
     context: RunContext,
     candidate: Skill,
-    places: Sequence[OutputDirectory],
+    places: Sequence[Draw],
     fresh: Callable[[], D],
     *,
     stage: Stage,

@@ -203,8 +203,11 @@ class StrictGate:
         lost = math.fsum(t for _, v, i in self._as_lost() for t in (v, -i, self._handicap))
         if not self._wins(lost):
             return "undecided", f"better only without what is missing, and a missing outcome is no win ({tally})"
+        new_best = self._best is None or score > self._best
+        action: Action = "accept_new_best" if new_best else "accept"
+        if self._ties_win and measured == 0:
+            return action, f"as good as the current skill, and shorter ({tally})"
         by_words = self._handicap > 0 and measured <= 0
         better = "kept for its bonus for words alone, measured no" if by_words else "strictly"
-        if self._best is None or score > self._best:
-            return "accept_new_best", f"{better} better than the current and the best skill ({tally})"
-        return "accept", f"{better} better than the current skill, not than the best ({tally})"
+        whom = "the current and the best skill" if new_best else "the current skill, not than the best"
+        return action, f"{better} better than {whom} ({tally})"

@@ -145,7 +145,7 @@ def role_of(stage: str) -> Role:
 
 class Action(Named):
     """What became of a change, or why there was none. A gate says the first six; `draft` was kept to be proven later
-    (paired rule), `undecided` means that too few items could be measured to say anything."""
+    (paired rule), `undecided` means that too much is missing to say anything."""
 
     ACCEPT_NEW_BEST = "accept_new_best"
     ACCEPT = "accept"
@@ -210,7 +210,7 @@ _ACTIONS: Mapping[Action, _ActionWords] = {
     Action.FORCE_ACCEPT: _ActionWords("kept without a gate", "FORCE-ACCEPT (no gate)", "FORCE-ACCEPT"),
     Action.DRAFT: _ActionWords("kept as a draft", "DRAFT", "DRAFT"),
     Action.REJECT: _ActionWords("rejected", "✗ REJECT", "REJECT"),
-    Action.UNDECIDED: _ActionWords("undecided: could not be measured", "UNDECIDED", "UNDECIDED"),
+    Action.UNDECIDED: _ActionWords("undecided: too much is missing", "UNDECIDED", "UNDECIDED"),
     Action.SKIP_NO_PATCHES: _ActionWords("skipped", "SKIPPED: no usable edit was proposed"),
     Action.SKIP_NO_REWRITE: _ActionWords("skipped", "SKIPPED: no usable rewrite"),
     Action.SKIP_NO_EDITS: _ActionWords("nothing proposed", "SKIPPED: no usable edit was proposed"),

@@ -1,7 +1,8 @@
 """Why a run came to what it came to: counts of what became of candidates, why none was kept, signs of something broken.
 
 Pure functions of the records. One fact has one word: a draft was kept to be proven later, `undecided` means that too
-few items could be measured, and where no candidate reached the gate none is said to have failed there.
+much is missing, and where no candidate reached the gate none is said to have failed there. The words of each verdict are
+in `records.vocabulary`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def why_nothing(summary: Summary, steps: Sequence[StepRecord]) -> str:
     for action, text in (
         (Action.REJECT, "the candidate did not beat the current skill"),
         (Action.DRAFT, "the candidate was kept as a draft, and no draft was proven"),
-        (Action.UNDECIDED, "too few items could be measured to decide"),
+        (Action.UNDECIDED, "too much was missing to decide"),
     ):
         count = sum(g.action is action and (g.asked or action is not Action.REJECT) for g in gates)
         if count:

@@ -2,7 +2,7 @@
 
 Every source becomes a `Layer` of raw entries. `settle` turns one layer into settings by canonical key: role aliases
 are resolved, contradictions inside the layer refused, the `backend` shorthand spread over the roles. Layers are then
-merged, lowest first.
+merged, lowest first. An unknown key is told here, with the nearest name that `config.table` finds.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from skillopt.core.rollout import Rollout
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.decision import Measured
-from skillopt.engine.measure import OutputDirectory, stream_decision
+from skillopt.engine.measure import Draw, stream_decision
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.strict import StrictGate, Unit, failures_first, file_order
@@ -61,7 +61,7 @@ def in_gate_order(context: RunContext, state: TrainState, against: Measured) -> 
     return ordering(against.units(context.selection, evaluation.repeats), state.changed_outcomes)
 
 
-def draws(context: RunContext, order: list[Unit], first: int = 0) -> list[OutputDirectory]:
+def draws(context: RunContext, order: list[Unit], first: int = 0) -> list[Draw]:
     """Item and number of the draw of each ordered unit; draws are numbered from `first`."""
     repeats = context.config.evaluation.repeats
     return [(context.selection[u.index // repeats], first + u.index % repeats) for u in order]

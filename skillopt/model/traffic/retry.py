@@ -3,7 +3,8 @@
 Transient errors are repeated, everything else is raised at once. The server's `Retry-After` wins; otherwise the wait is
 drawn from 0 to min(2^k, 30) seconds, so that calls that failed together do not come back together. One `Deadline`
 covers attempts and the waits between them, but not the wait for a place at the endpoint. There is no wait after the
-last attempt, and none that would outlast the deadline.
+last attempt, and none that would outlast the deadline. Which status is transient (429 is) is decided by
+`providers.wire.reply.status_error`.
 """
 
 from __future__ import annotations

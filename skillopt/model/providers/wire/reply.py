@@ -1,4 +1,4 @@
-"""Reading what an OpenAI-compatible server sent: a reply, or a failure put into its class.
+"""Reading what a server sent: an OpenAI-compatible reply, or any provider's failure put into its class.
 
 A body that is no answer (empty, cut, not JSON, without choices) is a transient fault, never an empty answer. Failures
 carry status, URL and the server's own words, shortened, on one line, and free of secrets.
