@@ -55,7 +55,7 @@ unit: $(DEV_STAMP)
 # Results of whole campaigns go to benchmarks/LOG.md. Property tests draw forty times as many examples, other ones each time.
 test-slow: $(DEV_STAMP)
 	$(BIN)/pytest $(PYTEST_ARGS) -m slow_campaign
-	SKILLOPT_TESTS=slow $(BIN)/pytest $(PYTEST_ARGS) -m "not slow_campaign" $$(grep -rl "from hypothesis" tests --include="test_*.py")
+	SKILLOPT_TESTS=slow $(BIN)/pytest $(PYTEST_ARGS) -m "not slow_campaign" $$(grep -rlE "from (hypothesis|tests.examples)" tests --include="test_*.py")
 
 # The programs are pinned in scripts/install_agents.sh and kept in .e2e (about 850 MB); nothing is installed elsewhere.
 e2e: $(DEV_STAMP)

@@ -1,4 +1,4 @@
-"""How many examples a property test draws.
+"""How many examples a property test draws, and how many runs a kill campaign takes.
 
 `make test` draws a part of them, the same at every run; `make test-slow` (`SKILLOPT_TESTS=slow`) draws many, new ones
 each time. No deadline: the machine may be busy.
@@ -17,6 +17,11 @@ _FACTOR = 10.0 if SLOW else 0.25
 def many(count: int) -> int:
     """The number of examples of a test whose full measure is `count`; at least 20."""
     return max(20, round(_FACTOR * count))
+
+
+def trials(count: int) -> int:
+    """The number of killed runs of a campaign whose full measure is `count`: a third of it, or three times it."""
+    return 3 * count if SLOW else max(1, count // 3)
 
 
 def load_profile() -> None:

@@ -1,8 +1,8 @@
 """Why a run came to what it came to: counts of what became of candidates, why none was kept, signs of something broken.
 
 Pure functions of the records. One fact has one word: a draft was kept to be proven later, `undecided` means that too
-much is missing, and where no candidate reached the gate none is said to have failed there. The words of each verdict are
-in `records.vocabulary`.
+much is missing, and where no candidate reached the gate none is said to have failed there. The words of each verdict
+are in `records.vocabulary`.
 """
 
 from __future__ import annotations

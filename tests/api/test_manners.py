@@ -87,7 +87,7 @@ def test_an_interrupt_ends_in_order_and_the_same_call_goes_on(tmp_path: Path) ->
     class Slow(ScriptedBackend):
         """Slow enough that the interrupt arrives between two calls."""
 
-    slow = Slow(latency_s=0.02)
+    slow = Slow(latency_s=0.1)
     stopped = run(tmp_path / "run", overrides=SMALL, target=slow, optimizer=slow, on_event=interrupt)
     assert stopped.stopped is not None and stopped.stopped.startswith("interrupted")
     assert stopped.stopped_by == "interrupt" and len(stopped.steps) < len(undisturbed.steps)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kill_resume import Outcome, campaign
+from tests.examples import trials
 
 FAST = Path("/dev/shm")
 """A kill is the same on any file system; without real fsyncs many more of them fit into a minute."""
@@ -34,9 +35,9 @@ def assert_clean(outcome: Outcome) -> None:
 
 
 async def test_i3_kill_at_any_moment(scratch: Path) -> None:
-    outcome = await campaign(trials=6, kills=3, seed=7, own_hand_share=0.5, scratch=scratch)
+    outcome = await campaign(trials=trials(6), kills=3, seed=7, own_hand_share=0.5, scratch=scratch)
     assert_clean(outcome)
-    assert outcome.kills >= 10
+    assert outcome.kills >= trials(6)
 
 
 @pytest.mark.slow_campaign
@@ -68,6 +69,8 @@ EVERYTHING = {
     ids=["paired", "strict"],
 )
 async def test_i3_holds_with_every_mechanism_on(scratch: Path, settings: dict[str, object]) -> None:
-    outcome = await campaign(trials=2, kills=3, seed=5, own_hand_share=0.5, scratch=scratch, **EVERYTHING, **settings)
+    outcome = await campaign(
+        trials=trials(2), kills=3, seed=5, own_hand_share=0.5, scratch=scratch, **EVERYTHING, **settings
+    )
     assert_clean(outcome)
-    assert outcome.kills >= 3
+    assert outcome.kills >= trials(2)

@@ -20,6 +20,7 @@ from skillopt.core.skill import Skill
 from skillopt.testing.latency_server import Behaviour
 from skillopt.testing.rig import Rig
 from skillopt.testing.trees import differences
+from tests.examples import trials
 
 ALL_ON = ("train.num_epochs=3", "optimizer.use_meta_reflect=true")
 STAGES = {"slow_update": "slow_result.json", "meta_skill": "meta_skill_result.json", "meta_reflect": "meta_result.json"}
@@ -90,12 +91,12 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, rule: str, policy: str) -> 
         "train__num_epochs": 3, "optimizer__use_meta_reflect": True, "optimizer__longitudinal_pair_policy": policy,
         "evaluation__gate_rule": rule,
     }  # fmt: skip
-    outcome = await campaign(trials=3, kills=3, seed=23, own_hand_share=0.6, scratch=tmp_path, **on)
+    outcome = await campaign(trials=trials(3), kills=3, seed=23, own_hand_share=0.6, scratch=tmp_path, **on)
     assert outcome.different == []
     assert outcome.failed == []
     assert outcome.paid_twice == 0
     assert outcome.sent_again <= outcome.in_flight
-    assert outcome.kills >= 5
+    assert outcome.kills >= trials(3)
 
 
 @pytest.mark.parametrize("stage", ["longitudinal", "slow_update", "meta_skill", "meta_reflect"])

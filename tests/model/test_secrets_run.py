@@ -111,7 +111,13 @@ def variables(keys: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_environment", [False, True], ids=["replies only", "environment too"])
+@pytest.mark.parametrize(
+    "in_environment",
+    [
+        pytest.param(False, id="replies only", marks=pytest.mark.slow_campaign),
+        pytest.param(True, id="environment too"),
+    ],
+)
 async def test_none_is_found_after_a_run(in_environment: bool, tmp_path: Path) -> None:
     keys = planted(1 + in_environment)
     leaky = Leaky(keys)

@@ -86,9 +86,7 @@ def test_drafts_are_not_said_to_be_unmeasured():
 def test_undecided_is_said_of_what_could_not_be_measured_only():
     _, summary, steps = recorded("stopped")
     gate = replace(steps[0].gate, action=Action.UNDECIDED, reason="only 9 of 12 selection outcomes could be measured")
-    assert "1 of 1 steps: too much was missing to decide" in why_nothing(
-        summary, [replace(steps[0], gate=gate)]
-    )
+    assert "1 of 1 steps: too much was missing to decide" in why_nothing(summary, [replace(steps[0], gate=gate)])
 
 
 def test_vetoed_edits_are_listed_with_the_reason_that_was():

@@ -1,7 +1,7 @@
 """The views of one step: `history.json` record and the files under `steps/step_NNNN/`.
 
-Made of what the step found, and written here. No clock value is in them (it would differ between a killed and an undisturbed
-run): `timing` and `wall_time_s` are null here and stand in `logs/timings.json`.
+Made of what the step found, and written here. No clock value is in them (it would differ between a killed and an
+undisturbed run): `timing` and `wall_time_s` are null here and stand in `logs/timings.json`.
 """
 
 from __future__ import annotations

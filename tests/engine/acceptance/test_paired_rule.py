@@ -12,6 +12,7 @@ import pytest
 from skillopt.core.errors import StopRun
 from skillopt.testing.trees import differences, tree
 from tests.engine.acceptance.conftest import Run
+from tests.examples import SLOW
 
 NOTHING = """
 def answer(request):
@@ -180,7 +181,7 @@ def answer(request):
 """
 
 
-@pytest.mark.parametrize("at", [60, 150, 260, 400])
+@pytest.mark.parametrize("at", [60, 150, 260, 400] if SLOW else [60, 260])
 async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, tmp_path: Path, at: int) -> None:
     whole = await run(name="whole", train__num_epochs=2)
     script = CUT.replace("AT", str(at))

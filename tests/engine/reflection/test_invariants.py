@@ -16,6 +16,7 @@ from benchmarks.kill_resume import campaign
 from skillopt.testing.latency_server import Behaviour
 from skillopt.testing.rig import Rig
 from skillopt.testing.trees import tree
+from tests.examples import SLOW, trials
 
 FAST = Path("/dev/shm")
 """A kill is the same on any file system; without real fsyncs many more of them fit into a minute."""
@@ -43,11 +44,11 @@ def scratch(tmp_path: Path):
 
 @pytest.mark.parametrize("settings", [ALL, FORCED], ids=["gated", "forced"])
 async def test_i3_kill_at_any_moment(scratch: Path, settings: dict[str, Any]) -> None:
-    outcome = await campaign(trials=3, kills=3, seed=17, own_hand_share=0.5, scratch=scratch, **settings)
+    outcome = await campaign(trials=trials(3), kills=3, seed=17, own_hand_share=0.5, scratch=scratch, **settings)
     assert outcome.different == [] and outcome.failed == []
     assert outcome.paid_twice == 0
     assert outcome.sent_again <= outcome.in_flight
-    assert outcome.kills >= 4
+    assert outcome.kills >= trials(3)
 
 
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
@@ -116,7 +117,7 @@ async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool)
                evaluation__eval_test=False)  # fmt: skip
     whole = without_config(await rig.done("whole", "budget.max_calls=5000"))
     cut_off = 0
-    for cap in range(50, 130, 16):
+    for cap in range(50, 130, 16 if SLOW else 32):
         name = f"cap{cap}"
         await rig.done(name, f"budget.max_calls={cap}")
         for record in rig.read(name, "history.json"):
