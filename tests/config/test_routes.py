@@ -41,6 +41,7 @@ SPECIAL: dict[str, Any] = {
     "gradient.merge_batch_size": 5,
     "model.local_context": 2048,
     "optimizer.prompt_token_budget": 5000,
+    "tracking.trackers": ["otel"],
 }
 
 
