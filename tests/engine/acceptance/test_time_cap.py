@@ -9,7 +9,7 @@ import pytest
 from skillopt.core.errors import BudgetExceeded
 from skillopt.engine.run import budget
 from skillopt.engine.run.budget import Budget, Limits, Spend
-from skillopt.model import client
+from skillopt.model import call
 from tests.engine.acceptance.conftest import Run
 
 
@@ -39,7 +39,7 @@ async def test_no_run_that_is_capped_by_time_loses_its_test(
 ) -> None:
     """Without time kept for the end every one of these lost its sealed test."""
     monkeypatch.setattr(budget, "time", CLOCK)
-    monkeypatch.setattr(client, "time", CLOCK)
+    monkeypatch.setattr(call, "time", CLOCK)
     CLOCK.now = time.monotonic()
     began = CLOCK.now
     done = await run(

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from skillopt.core.errors import TransientModelError
-from skillopt.model.providers import sdk
+from skillopt.model.providers.wire import sdk
 from skillopt.testing.latency_server import Behaviour, LatencyServer
 from tests.model.model_support import ask, compatible
 
