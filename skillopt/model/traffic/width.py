@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import deque
 
+MEMORY = 128
+"""Answers and refusals that are remembered: so many that a level seldom in flight shows among them."""
 RECENT = 32
-"""Answers and refusals that are looked at to tell a hiccup from a limit."""
+"""Of those of a level or above, the last ones tell a hiccup from a limit."""
 _ENOUGH = 5
 """Of those, as many must be of the refused level or above."""
 _HICCUP = 0.25
@@ -31,7 +33,7 @@ class Width:
         self.ceiling = max(width, ceiling)
         self._limited = False
         """Whether a refusal has shown that the ceiling is too much."""
-        self._recent: deque[tuple[int, bool]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[int, bool]] = deque(maxlen=MEMORY)
         self._cut_order = self._tried_until = self._streak_from = -1
         self._tried_above = 0
         self._streak = 0
@@ -123,7 +125,7 @@ class Width:
 
     def _is_hiccup(self, level: int) -> bool:
         """Whether the level, or the one in force until lately, was mostly answered."""
-        outcomes = [answered for at, answered in self._recent if at >= min(level, self._settled)]
+        outcomes = [answered for at, answered in self._recent if at >= min(level, self._settled)][-RECENT:]
         return len(outcomes) >= _ENOUGH and outcomes.count(False) <= _HICCUP * len(outcomes)
 
     def restore(self) -> None:
