@@ -6,6 +6,7 @@ import doctest
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,10 +39,12 @@ def test_the_public_names() -> None:
     assert skillopt.errors.ConfigError("wrong", hint="do that").hint == "do that"
 
 
-EXAMPLES = [
-    "ablating", "calibrating", "calibration", "checking", "comparing", "configuring", "evaluating", "explaining",
-    "identity", "items", "measuring", "models", "optimizing", "optimizing_seeds", "paired_table", "power", "scorers",
-]  # fmt: skip
+API = Path(skillopt.__file__).parent / "api"
+EXAMPLES = sorted(
+    ".".join(path.relative_to(API).with_suffix("").parts)
+    for path in API.rglob("*.py")
+    if path.name != "__init__.py" and ">>> " in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("module", EXAMPLES)
@@ -49,5 +52,6 @@ def test_the_examples_in_docstrings_are_true(
     module: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("examples"))
+    assert len(EXAMPLES) > 15
     found = doctest.testmod(importlib.import_module(f"skillopt.api.{module}"))
     assert found.attempted and not found.failed
