@@ -34,7 +34,7 @@ def without_usage(files: Mapping[str, bytes]) -> dict[str, Any]:
     return out
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow_campaign)])
 async def test_transient_faults_change_nothing(rig: Rig, seed: int) -> None:
     healthy = without_usage(await rig.done("healthy"))
     rig.server.behaviour = Behaviour(

@@ -99,7 +99,15 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, rule: str, policy: str) -> 
     assert outcome.kills >= trials(3)
 
 
-@pytest.mark.parametrize("stage", ["longitudinal", "slow_update", "meta_skill", "meta_reflect"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "slow_update",
+        "meta_reflect",
+        pytest.param("longitudinal", marks=pytest.mark.slow_campaign),
+        pytest.param("meta_skill", marks=pytest.mark.slow_campaign),
+    ],
+)
 async def test_i3_killed_in_the_middle_of_an_epochs_end(rig: Rig, stage: str) -> None:
     """Just before and just after the commit of the stage's first answer of the run."""
     whole = await rig.done("whole", *ALL_ON, "evaluation.prefetch=false")
@@ -199,7 +207,7 @@ async def test_i10_replay_without_a_network(rig: Rig) -> None:
     assert rig.calls == calls
 
 
-@pytest.mark.parametrize("policy", ["mixed", "changed"])
+@pytest.mark.parametrize("policy", ["mixed", pytest.param("changed", marks=pytest.mark.slow_campaign)])
 async def test_i11_width_and_speed_change_nothing(rig: Rig, policy: str) -> None:
     changes = (*ALL_ON, f"optimizer.longitudinal_pair_policy={policy}", "optimizer.slow_update_samples=5")
     reference = without_place(await rig.done("reference", *changes))

@@ -324,7 +324,7 @@ async def test_i8_every_line_of_the_result_can_be_traced(rig: Rig) -> None:
         assert set(record["wins"]) <= set(golds(rig.data, "val"))
 
 
-@pytest.mark.parametrize("order", ["failures_first", "file"])
+@pytest.mark.parametrize("order", ["failures_first", pytest.param("file", marks=pytest.mark.slow_campaign)])
 async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig, order: str) -> None:
     early_stops = 0
     for seed in (5, 11, 12):
