@@ -94,13 +94,21 @@ async def _settled(call: object, deadline_s: float) -> object:
     try:
         value: object = call()
         if hasattr(value, "__await__"):
-            value = await asyncio.wait_for(cast("Awaitable[object]", value), deadline_s)
+            value = await asyncio.wait_for(_contained(cast("Awaitable[object]", value)), deadline_s)
         return value
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except (asyncio.CancelledError, KeyboardInterrupt, WorkFailed):
         raise
     except asyncio.TimeoutError:
         raise WorkFailed(f"took longer than {deadline_s:g} s", kind="deadline") from None
     except BaseException as error:  # work may raise anything, sys.exit() too
+        raise raised(failure_of(error)) from error
+
+
+async def _contained(value: Awaitable[object]) -> object:
+    """Await it as a task may: a `SystemExit` that leaves a task ends the event loop, and this one is the run's own."""
+    try:
+        return await value
+    except SystemExit as error:
         raise raised(failure_of(error)) from error
 
 

@@ -33,6 +33,11 @@ def leaves(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
     sys.exit(payload.get("code", 0))
 
 
+async def leaves_later(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
+    await asyncio.sleep(0)
+    sys.exit(payload.get("code", 0))
+
+
 def misconfigured(payload: dict[str, Any], unit: Any) -> dict[str, Any]:
     raise ConfigError("soffice was not found", hint="install LibreOffice")
 

@@ -49,7 +49,12 @@ async def test_an_async_handler_is_awaited(executor: Executor) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
-    [("fails", "KeyError", "'colour'"), ("leaves", "SystemExit", "0"), ("no_object", "TypeError", "returned list")],
+    [
+        ("fails", "KeyError", "'colour'"),
+        ("leaves", "SystemExit", "0"),
+        ("leaves_later", "SystemExit", "0"),
+        ("no_object", "TypeError", "returned list"),
+    ],
 )
 async def test_what_the_work_raises_is_data(executor: Executor, name: str, kind: str, words: str) -> None:
     with pytest.raises(WorkFailed, match=words) as caught:
