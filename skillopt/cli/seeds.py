@@ -11,13 +11,12 @@ from types import TracebackType
 from rich.table import Table
 
 from skillopt.api.given.configuring import Resolved
-from skillopt.api.runs.seeds import Observer, SeedsTraining, folder, prepare_seeds
+from skillopt.api.runs.seeds import Observer, folder, prepare_seeds
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.heartbeat import EVERY_S, Heartbeat, Progress
 from skillopt.cli.narration import Narrator
-from skillopt.cli.show import show_plan
-from skillopt.cli.train import TrainArgs, agreed
+from skillopt.cli.train import TrainArgs, agreed, announce
 from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import interval, points, score_words
 from skillopt.records.directory import LOGS
@@ -64,22 +63,16 @@ class SideBySide:
 def run_seeds_plan(resolved: Resolved, count: int) -> int:
     """`skillopt plan --seeds N`."""
     training = prepare_seeds(resolved, count)
-    _announce(Screen(), training)
+    announce(Screen(), training)
     training.refuse()
     return faults.DONE
-
-
-def _announce(screen: Screen, training: SeedsTraining) -> None:
-    for text in training.notices:
-        screen.line(f"note: {text}")
-    show_plan(screen, training.plan)
 
 
 def run_seeds(resolved: Resolved, count: int, asked: TrainArgs) -> int:
     """`skillopt train --seeds N`."""
     screen = Screen()
     training = prepare_seeds(resolved, count, replay=asked.replay)
-    _announce(screen, training)
+    announce(screen, training)
     training.refuse()
     if not asked.replay and not asked.yes and not agreed(screen, training.plan):
         screen.line("not started")

@@ -11,7 +11,8 @@ from pathlib import Path
 import typer
 
 from skillopt.api.given.configuring import Resolved
-from skillopt.api.runs.training import Ended, Plan, Training, prepare
+from skillopt.api.runs.prepared import Prepared
+from skillopt.api.runs.training import Ended, Plan, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
@@ -34,12 +35,13 @@ class TrainArgs:
 def run_plan(resolved: Resolved) -> int:
     """`skillopt plan`."""
     training = prepare(resolved)
-    _announce(Screen(), training)
+    announce(Screen(), training)
     training.refuse()
     return faults.DONE
 
 
-def _announce(screen: Screen, training: Training) -> None:
+def announce(screen: Screen, training: Prepared) -> None:
+    """What the user should know, and what it would take."""
     for text in training.notices:
         screen.line(f"note: {text}")
     show_plan(screen, training.plan)
@@ -49,7 +51,7 @@ def run_training(resolved: Resolved, asked: TrainArgs) -> int:
     """`skillopt train`."""
     screen = Screen()
     training = prepare(resolved, replay=asked.replay)
-    _announce(screen, training)
+    announce(screen, training)
     training.refuse()
     if not asked.replay and not asked.yes and not agreed(screen, training.plan):
         screen.line("not started")

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillopt.api.runs.prepared import Prepared
 from skillopt.api.runs.training import Ended, Training
 from skillopt.api.runs.watching import watched
 from skillopt.config import BudgetSection, Config, Resolved, fingerprint_fields
@@ -28,7 +29,7 @@ from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import SEVERAL, OutputDirectory, seeds_place
 from skillopt.engine.run.prepare import Work, load_work
-from skillopt.forecast.plan import Plan, plan_of, refuse
+from skillopt.forecast.plan import plan_of
 from skillopt.gate.metric import Metric
 from skillopt.model.local.pool import EnginePool
 from skillopt.records.directory import JOURNAL
@@ -58,28 +59,10 @@ class SeedsEnded:
 
 
 @dataclass(frozen=True)
-class SeedsTraining:
-    """Several runs that could begin."""
+class SeedsTraining(Prepared):
+    """Several runs that could begin; the directory is their parent."""
 
-    resolved: Resolved
-    given: Given
-    work: Work
-    place: OutputDirectory
-    plan: Plan
     seeds: tuple[int, ...]
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What the user should know before they begin."""
-        return (*self.resolved.notices, *((self.place.remark,) if self.place.remark else ()))
-
-    def refuse(self) -> None:
-        """Raises `DataError` where the plan says that the runs cannot show anything."""
-        refuse(self.plan)
-
-    def claim(self) -> Path:
-        """Make the parent directory, if it is new."""
-        return self.place.claim()
 
     async def run(
         self, directory: Path, watch: Watch, *, replay: bool = False, allow_change: bool = False

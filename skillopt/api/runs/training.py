@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillopt.api.runs.prepared import Prepared
 from skillopt.api.runs.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
 from skillopt.engine.run.events import Observer
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
-from skillopt.engine.run.output_directory import OutputDirectory, train_place
-from skillopt.engine.run.prepare import Work, load_work
+from skillopt.engine.run.output_directory import train_place
+from skillopt.engine.run.prepare import load_work
 from skillopt.engine.trainer import train
-from skillopt.forecast.plan import Plan, plan_of, refuse
+from skillopt.forecast.plan import Plan, plan_of
 from skillopt.forecast.range import Range
 from skillopt.trackers.base import Tracker
 from skillopt.trackers.choose import trackers_of
@@ -28,28 +29,10 @@ __all__ = ["Ended", "Plan", "Range", "Training", "prepare"]
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Prepared):
     """A run that could begin."""
 
-    resolved: Resolved
-    given: Given
-    work: Work
-    place: OutputDirectory
-    plan: Plan
     trackers: list[Tracker]
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What the user should know before it begins."""
-        return (*self.resolved.notices, *((self.place.remark,) if self.place.remark else ()))
-
-    def refuse(self) -> None:
-        """Raises `DataError` where the plan says that the run cannot show anything."""
-        refuse(self.plan)
-
-    def claim(self) -> Path:
-        """Make the directory, if it is new."""
-        return self.place.claim()
 
     async def run(
         self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False, allow_change: bool = False
