@@ -10,6 +10,8 @@ PYTHON ?= python3
 # Work stealing: the files take very different times.
 PYTEST_ARGS ?= -n 2 --dist worksteal
 BIN := $(VENV)/bin
+# Compiled modules are kept: the tests start hundreds of processes, each of which would compile the package anew.
+export PYTHONDONTWRITEBYTECODE :=
 DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
 
@@ -33,7 +35,9 @@ demo: $(DEMO_STAMP)
 	$(BIN)/python scripts/make_demo_data.py
 	$(BIN)/skillopt train --config configs/demo/default.yaml
 
-test: lint imports types model unit
+# The type checker needs one core, so it runs beside the first tests.
+test: lint imports model
+	@$(MAKE) --no-print-directory -j 2 types unit
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .
