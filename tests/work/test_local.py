@@ -210,7 +210,9 @@ async def test_sessions_have_workers_of_their_own(pool: LocalExecutor) -> None:
 
 
 async def _campaign(seed: int, pool: LocalExecutor) -> None:
-    """Thirty units while workers are killed at four random moments."""
+    """Thirty units while workers are killed at four random moments: whether a kill meets a unit is chance, so the
+    repetition itself is `test_a_lost_unit_is_repeated`'s claim, and this one's is that nothing shows.
+    """
     source = random.Random(seed)
 
     async def killer() -> None:
@@ -231,26 +233,24 @@ async def _campaign(seed: int, pool: LocalExecutor) -> None:
     await asyncio.wait([killing])
 
 
-async def _campaigns(seeds: Iterable[int]) -> int:
-    before, repeated = children(), 0
+async def _campaigns(seeds: Iterable[int]) -> None:
+    before = children()
     for seed in seeds:
         pool = LocalExecutor(slots=2, attempts=9, registry=REGISTRY)
         try:
             await _campaign(seed, pool)
         finally:
             await pool.aclose()
-        repeated += pool.repeated
         assert children() == before, f"seed {seed}: something was left"
-    return repeated
 
 
 async def test_workers_killed_at_random_change_no_answer() -> None:
-    assert await _campaigns(range(3)) > 0
+    await _campaigns(range(3))
 
 
 @pytest.mark.slow_campaign
 async def test_workers_killed_at_random_change_no_answer_fifty_times() -> None:
-    assert await _campaigns(range(3, 50)) > 0
+    await _campaigns(range(3, 50))
 
 
 DRIVER = """
