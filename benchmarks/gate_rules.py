@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.gate_world import State, World
 from skillopt.config.derived import LEAST_TRIAL, PROOF_TRIAL_SHARE, TRIAL_SHARE
-from skillopt.gate.alpha import AlphaLedger
+from skillopt.gate.alpha import AlphaLedger, level_of
 from skillopt.gate.futility import Luck, TrialGate
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import proof_is_likely
@@ -188,9 +188,9 @@ class PairedRun:
 class ProofRun:
     """The rule `proof` with the product's classes: trials that stop at luck, reviews, one look at each ending.
 
-    `endings` > 1 is a run that is extended: it ends after every so many steps, each time at half the level, on the same
-    selection items. What is proven is shipped; the climb does not know. Pruning, which asks training items only, is
-    left out.
+    `endings` > 1 is a run that is extended: it ends after every so many steps, each time at its share of the level, on
+    the same selection items. What is proven is shipped; the climb does not know. Pruning, which asks training items
+    only, is left out.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class ProofRun:
             batch, order = order[:BATCH], order[BATCH:]
             self._step(batch)
             if step % STEPS == 0 and self.draft is not self.world.start:
-                self._look(self.alpha / 2 ** (step // STEPS - 1))
+                self._look(level_of(self.alpha, step // STEPS))
         self.result.gain = self.shipped.accuracy - self.world.start.accuracy
         return self.result
 

@@ -20,12 +20,12 @@ def run_selftest(resolved: Resolved, path: Path | None) -> int:
     skill, out_root = skill_to_test(resolved.config, path)
     with Display(screen, workers=resolved.config.env.workers) as display:
         result = asyncio.run(measure(resolved, skill, out_root, [display]))
-    show(screen, result, resolved.config.evaluation.gate_alpha)
+    show(screen, result)
     screen.line(f"Result: {out_root / 'selftest.json'}")
     return faults.DONE
 
 
-def show(screen: Screen, result: SelfTest, alpha: float) -> None:
+def show(screen: Screen, result: SelfTest) -> None:
     """The findings in sentences."""
     draws = [score_words(draw, draw.shown) for draw in (result.first, result.second)]
     screen.line(f"Two draws of one skill: {draws[0]} and {draws[1]}")
@@ -39,7 +39,7 @@ def show(screen: Screen, result: SelfTest, alpha: float) -> None:
     screen.line(f"The strict gate keeps an edit that does nothing with chance {result.lucky:.2f} a step")
     gain = result.smallest_gain
     can = "no gain can be proven" if gain is None else f"the smallest gain it proves is {100 * gain:.1f} points"
-    screen.line(f"Paired gate at alpha {alpha:g}, 80 % power: {can}")
+    screen.line(f"Paired gate at level {result.alpha:g}, 80 % power: {can}")
     for repeats, value in result.repeats_gain.items():
         if value is not None:
             screen.line(f"  with {repeats} repeats an item: {100 * value:.1f} points")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.acceptance.choose import look_level
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.stages import staged
@@ -47,6 +48,8 @@ class SelfTest:
     comparison: PairedSummary | None
     noise: float
     lucky: float
+    alpha: float
+    """One-sided level of the look that the figures are for."""
     smallest_gain: float | None
     repeats_gain: dict[int, float | None]
     items_for: dict[str, int | None]
@@ -67,7 +70,7 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
     with staged(context, Stage.SELFTEST, total=2 * len(items)):
         rollouts = await measure(context, skill, items, stage=Stage.SELFTEST, repeats=2)
     first, second = rollouts[::2], rollouts[1::2]
-    alpha = context.config.evaluation.gate_alpha
+    alpha = look_level(context.config)
     pairs = zip(first, second, strict=True)
     values = [(context.metric.value(a.outcome), context.metric.value(b.outcome)) for a, b in pairs]
     both = [(a, b) for a, b in values if a is not None and b is not None]
@@ -80,6 +83,7 @@ async def selftest(context: RunContext, skill: Skill) -> SelfTest:
         comparison=paired_summary(first, second, context.metric),
         noise=noise,
         lucky=lucky(len(both), noise) if both else 0.0,
+        alpha=alpha,
         smallest_gain=power.smallest_gain(1),
         repeats_gain={r: power.smallest_gain(r) for r in (2, 4)} if noise else {},
         items_for={f"{gain:g}": power.items_for(gain) for gain in TARGETS},
@@ -129,7 +133,7 @@ def _verdicts(context: RunContext, first: list[Rollout], second: list[Rollout]) 
     order = failures_first(units, {})
     floor = context.config.evaluation.coverage_floor
     strict = StrictGate(order, early=False, coverage_floor=floor, best_score=None)
-    look = PairedGate(order, Terms(context.config.evaluation.gate_alpha, coverage_floor=floor), early=False)
+    look = PairedGate(order, Terms(look_level(context.config), coverage_floor=floor), early=False)
     for unit in order:
         for gate in (strict, look):
             gate.observe(context.metric.value(second[unit.index].outcome))
@@ -138,7 +142,7 @@ def _verdicts(context: RunContext, first: list[Rollout], second: list[Rollout]) 
 
 def _warnings(context: RunContext, both: list[tuple[float, float]], noise: float) -> list[str]:
     found: list[str] = []
-    n, alpha = len(both), context.config.evaluation.gate_alpha
+    n, alpha = len(both), look_level(context.config)
     if not both:
         return ["nothing could be measured"]
     mean = math.fsum(a + b for a, b in both) / (2 * n)

@@ -17,7 +17,7 @@ from skillopt.config import Config, role_settings
 from skillopt.config.derived import Sizes, rule_name
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
-from skillopt.engine.acceptance.choose import rule_of
+from skillopt.engine.acceptance.choose import look_level, rule_of
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
@@ -25,7 +25,7 @@ from skillopt.envs.judged import judge_calls
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
 from skillopt.forecast.range import Range, total
 from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
-from skillopt.gate.power import NOISE, detectable_gain, items_for, smallest_gain
+from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see, points_of, smallest_gain
 from skillopt.model.prices import PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
@@ -143,7 +143,14 @@ def _proves(config: Config, selection: int) -> float:
     """What the selection split can show, by the test that will be used on it."""
     if rule_name(config) not in ("paired", "proof", "factorial"):
         return detectable_gain(selection)
-    return smallest_gain(selection, NOISE, alpha=config.evaluation.gate_alpha) or 1.0
+    return smallest_gain(selection, NOISE, alpha=look_level(config)) or 1.0
+
+
+def _needs(config: Config, gain: float) -> int:
+    """Selection items that show a gain, by the same test."""
+    if rule_name(config) not in ("paired", "proof", "factorial"):
+        return items_for(gain)
+    return items_to_see(gain, NOISE, alpha=look_level(config)) or items_for(gain)
 
 
 def _joint(config: Config, selection: int, seeds: int) -> tuple[str, ...]:
@@ -151,8 +158,8 @@ def _joint(config: Config, selection: int, seeds: int) -> tuple[str, ...]:
     if seeds == 1 or rule_name(config) not in ("proof", "factorial"):
         return ()
     alpha = config.evaluation.gate_alpha
-    gain = smallest_gain(selection, NOISE, alpha=alpha / seeds)
-    shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
+    gain = smallest_gain(selection, NOISE, alpha=look_level(config) / seeds)
+    shown = "no gain" if gain is None else f"gains of {points_of(gain)} points or more"
     return (
         f"{seeds} seeds: each run's claim holds at its own {100 * alpha:g} %; jointly (Holm, {100 * alpha:g} % over "
         f"all runs) one run alone proves {shown}, several runs that prove something prove it with less",
@@ -227,16 +234,18 @@ def _remarks(
     if sizes.selection < 2:
         refusals.append(
             "the selection split has 1 item, and one item cannot tell a better skill from a luckier one: "
-            f"add items ({SMALL_SPLIT} or more; {items_for(0.2)} show a gain of 20 points)"
+            f"add items ({SMALL_SPLIT} or more; {_needs(config, 0.2)} show a gain of 20 points)"
         )
     for name, size in (("selection", sizes.selection), ("test", sizes.test)):
         if 1 < size < SMALL_SPLIT or (name == "test" and size == 1):
-            gain = 100 * (_proves(config, size) if name == "selection" else detectable_gain(size))
-            least = f"gains below {gain:.0f} points" if gain < 100 else "no gain at all"
-            verb = "stay unseen" if gain < 100 else "can be shown"
+            proof = name == "selection"
+            gain = _proves(config, size) if proof else detectable_gain(size)
+            needs = [_needs(config, wanted) if proof else items_for(wanted) for wanted in (0.2, 0.1)]
+            least = f"gains below {points_of(gain)} points" if gain < 1 else "no gain at all"
+            verb = "stay unseen" if gain < 1 else "can be shown"
             warnings.append(
                 f"the {name} split has {size} item{'' if size == 1 else 's'}: {least} {verb}; "
-                f"{items_for(0.2)} items show 20 points, {items_for(0.1)} show 10"
+                f"{needs[0]} items show 20 points, {needs[1]} show 10"
             )
     if fits is not None:
         if fits.high < 1:

@@ -14,7 +14,7 @@ may still become a win before its last retry; in the end it is a loss, so that f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillopt.gate.interval import mean_interval
@@ -49,6 +49,14 @@ class Terms:
             return False
         return paired_p(differences, margin=self.margin) <= self.alpha
 
+    def holds_for(self, wins: int, losses: int, n: int) -> bool:
+        """The same for right-or-wrong scores without a margin, by their counts."""
+        if not n or (wins - losses) / n < self.min_effect:
+            return False
+        if self.max_losses is not None and losses > self.max_losses:
+            return False
+        return sign_p(wins, losses) <= self.alpha
+
 
 class PairedGate:
     """One look. Feed `observe` with the candidate's value on each ordered unit; `settled` says when to stop."""
@@ -63,6 +71,9 @@ class PairedGate:
         self._binary = terms.margin == 0 and len({u.item or u.name for u in units}) == len(self.units)
         self._binary = self._binary and all(u.incumbent is None or u.incumbent in _BINARY for u in units)
         self._asked_headroom = 0
+        self._compared = sum(u.incumbent is not None for u in units)
+        self._could_win = _counted_from(units, lambda incumbent: incumbent < BEST_VALUE)
+        self._could_lose = _counted_from(units, lambda incumbent: incumbent > 0.0)
         self._settled: bool | None = None
 
     @property
@@ -110,13 +121,20 @@ class PairedGate:
         return short
 
     def _headroom(self) -> int:
-        return sum(u.incumbent is not None and u.incumbent < BEST_VALUE for u in self.units[self.seen :])
+        return self._could_win[self.seen]
 
     def _hopeless(self) -> bool:
+        if self._binary:
+            return not self.terms.holds_for(self._wins + self._headroom(), self._losses, self._compared)
         return not self.terms.holds(self._completed(BEST_VALUE))
 
     def _certain(self) -> bool:
-        return None not in self._values and self.terms.holds(self._completed(0.0))
+        if None in self._values:
+            return False
+        if self._binary:
+            losses = self._losses + self._could_lose[self.seen]
+            return self.terms.holds_for(self._wins, losses, self._compared)
+        return self.terms.holds(self._completed(0.0))
 
     def _futile(self) -> bool:
         beta, asked = self.terms.futility, self._asked_headroom
@@ -189,3 +207,11 @@ class PairedGate:
             claim = f"not worse by {terms.margin:g} and shorter" if terms.margin else "better"
             return "accept_new_best", f"{claim}, p = {evidence.p:.2g} at {level} ({tally})"
         return "undecided", f"not proven at {level}: outcomes are missing, and a missing one is no win ({tally})"
+
+
+def _counted_from(units: Sequence[Unit], which: Callable[[float], bool]) -> list[int]:
+    """How many units from each place on have an incumbent's value of this kind."""
+    counts = [0]
+    for unit in reversed(units):
+        counts.append(counts[-1] + (unit.incumbent is not None and which(unit.incumbent)))
+    return counts[::-1]

@@ -42,6 +42,15 @@ def items_for(gain: float, *, noise: float = NOISE, alpha: float = LEVEL, power:
     return found
 
 
+def points_of(gain: float) -> str:
+    """A gain that can be shown, in points as it was found: to half a point, never rounded to less.
+
+    >>> points_of(0.405), points_of(0.12)
+    ('40.5', '12')
+    """
+    return f"{math.ceil(200 * gain - 1e-6) / 2:g}"
+
+
 SHRINK = 0.6
 """What of a gain on training items is believed: the items chose the edits, and a passed trial was a lucky one."""
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from skillopt.api.runs.training import Ended
-from skillopt.api.shown.power import detectable_gain, shows
+from skillopt.api.shown.power import detectable_gain, points_of, shows
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
 from skillopt.engine.finish import RunResult
@@ -91,12 +91,12 @@ def test_a_wrong_train_size_is_refused(run, project, command):
 
 
 def test_a_detectable_gain_is_said_with_its_assumptions():
-    assert shows(0.343) == (
-        "shows gains of 34 points or more (80 % power at 5 % two-sided, if luck turns 10 % of the items over)"
+    assert shows(0.343) == (  # to half a point, never to less than was found
+        "shows gains of 34.5 points or more (80 % power at 5 % two-sided, if luck turns 10 % of the items over)"
     )
     assert shows(1.0) == "shows no gain at all"
 
 
 def test_the_readme_says_what_twenty_items_show():
     readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"With 20 selection items only gains of {100 * detectable_gain(20):.0f} points or more" in readme
+    assert f"With 20 selection items only gains of {points_of(detectable_gain(20))} points or more" in readme

@@ -114,6 +114,16 @@ def test_i9_early_and_full_looks_accept_the_same(pairs: list[tuple[float | None,
     assert early.accepted == full.accepted
 
 
+@given(st.lists(st.tuples(BITS, BITS), min_size=1, max_size=40), st.sampled_from([0.005, 0.04]), st.integers(0, 4))
+def test_counted_terms_hold_exactly_where_those_of_the_differences_do(
+    pairs: list[tuple[float, float]], alpha: float, budget: int
+) -> None:
+    differences = [b - a for a, b in pairs]
+    counts = sum(d > 0 for d in differences), sum(d < 0 for d in differences), len(pairs)
+    for terms in (replace(EXACT, alpha=alpha), Terms(alpha, min_effect=0.1, max_losses=budget)):
+        assert terms.holds_for(*counts) == terms.holds(differences)
+
+
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=16), st.sampled_from([0.05, 0.3]))
 def test_i9_holds_for_scores_between_zero_and_one(pairs: list[tuple[float, float]], alpha: float) -> None:
     terms = replace(EXACT, alpha=alpha)

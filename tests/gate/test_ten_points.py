@@ -48,7 +48,7 @@ def test_point_1_one_proof_at_the_end_and_its_calls_are_set_aside() -> None:
     calls = rule.calls(sizes)
     assert calls.gate == (0, 0) and calls.other_gate == 0, "no look before the end"
     assert calls.last[1] >= 200 + trial_items(config("evaluation.gate_rule=proof"), 200)
-    assert "5 % at most" in rule.promise(200, 20).notes[0]
+    assert "5 % at most, extended or not" in rule.promise(200, 20).notes[0]
 
 
 def test_point_2_a_draft_is_never_dropped_on_a_tie() -> None:
@@ -72,10 +72,15 @@ def test_point_3_a_trial_stops_when_it_wins_no_more_than_luck() -> None:
     assert trial_items(config("evaluation.gate_rule=proof"), 200) == 120
 
 
-def test_point_4_further_endings_halve_the_level() -> None:
-    levels = [Ending(n, 0.05 / 2 ** (n - 1)) for n in range(1, 9)]
-    assert [e.alpha for e in levels[:3]] == [0.05, 0.025, 0.0125]
-    assert levels[-1].spent == pytest.approx(sum(e.alpha for e in levels)) and levels[-1].spent < 0.1
+@pytest.mark.parametrize("total", [0.05, 0.01, 0.3])
+def test_point_4_all_endings_of_a_run_share_one_level(total: float) -> None:
+    endings = [Ending(n, total) for n in range(1, 40)]
+    assert [e.alpha / total for e in endings[:4]] == pytest.approx([0.8, 0.1, 0.05, 0.025])
+    for n, ending in enumerate(endings, start=1):
+        assert ending.spent == pytest.approx(sum(e.alpha for e in endings[:n])), "each look's level is entered"
+        assert ending.spent < total or n > 30, "however often a run is extended"
+        assert ending.spent + ending.left == pytest.approx(total)
+    assert endings[-1].spent <= total
 
 
 def test_point_5_missing_never_profits_the_candidate() -> None:

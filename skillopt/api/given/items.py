@@ -86,11 +86,11 @@ def refuse_few(count: int, test: int | None = None) -> None:
     """Raises `DataError` with the smallest gain that so few items could show."""
     if count >= FEWEST:
         return
-    from skillopt.gate.power import detectable_gain, items_for
+    from skillopt.gate.power import detectable_gain, items_for, points_of
 
     sealed = split_sizes(count, RATIO)[2] if test is None else test
     shown = detectable_gain(sealed) if sealed else 1.0
-    gain = f"gains below {100 * shown:.0f} points stay unseen" if shown < 1 else "no gain at all can be shown"
+    gain = f"gains below {points_of(shown)} points stay unseen" if shown < 1 else "no gain at all can be shown"
     raise DataError(
         f"{count} item{'' if count == 1 else 's'} in all, {sealed} of them in the sealed test: {gain}",
         hint=f"give {FEWEST} or more; {items_for(0.2)} test items show 20 points, {items_for(0.1)} show 10",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillopt.gate.power import LEVEL, NOISE, POWER, detectable_gain, items_for
+from skillopt.gate.power import LEVEL, NOISE, POWER, detectable_gain, items_for, points_of
 
 __all__ = ["detectable_gain", "items_for", "shows"]
 
@@ -16,6 +16,6 @@ def shows(gain: float) -> str:
     if gain >= 1:
         return "shows no gain at all"
     return (
-        f"shows gains of {100 * gain:.0f} points or more ({100 * POWER:.0f} % power at {100 * LEVEL:.0f} % two-sided, "
+        f"shows gains of {points_of(gain)} points or more ({100 * POWER:.0f} % power at {100 * LEVEL:.0f} % two-sided, "
         f"if luck turns {100 * NOISE:.0f} % of the items over)"
     )

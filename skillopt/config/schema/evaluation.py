@@ -31,7 +31,7 @@ class EvaluationSection(Section):
     """Decision rule: strict keeps any higher score; proof climbs on training items and proves the result once, at the
     end, against the initial skill; paired proves on the way, with one error level for all its looks."""
     gate_alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Rules proof and paired: chance that a run without any true gain accepts something."""
+    """Rules proof and paired: chance that a run without any true gain accepts something, all its endings included."""
     gate_min_effect: Share = 0.0
     """Rules proof and paired: smallest gain of the gate score, 0 to 1, that is worth accepting."""
     gate_futility: Annotated[float, Field(ge=0, lt=0.5)] = 0.1

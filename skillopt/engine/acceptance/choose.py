@@ -12,6 +12,7 @@ from skillopt.engine.acceptance.paired import PairedRule
 from skillopt.engine.acceptance.proof import ProofRule
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.acceptance.strict import StrictRule
+from skillopt.gate.alpha import level_of
 
 RULES: Mapping[RuleName, Callable[[Config], AcceptanceRule]] = {
     "off": OffRule,
@@ -30,3 +31,15 @@ def rule_of(config: Config) -> AcceptanceRule:
     'StrictRule'
     """
     return RULES[rule_name(config)](config)
+
+
+def look_level(config: Config) -> float:
+    """One-sided level of the look that a run ends with: of its first ending where endings share the level, else
+    `evaluation.gate_alpha`.
+
+    >>> from skillopt.config import Config
+    >>> look_level(Config())
+    0.05
+    """
+    alpha = config.evaluation.gate_alpha
+    return level_of(alpha, 1) if rule_name(config) in ("proof", "factorial") else alpha

@@ -1,9 +1,9 @@
 """A look at the selection split is an effect: the journal knows each ending of a run and what it proved.
 
-So a look is never taken twice at full price. An ending that is repeated (a run killed while it looked, or started
-again) finds its own entry and decides as before; a run that was extended and ends with another text takes the next
-entry, at half the level of the one before. The entry is written before the first selection item is asked: the price is
-paid even when the look is interrupted.
+So a look is never taken twice. An ending that is repeated (a run killed while it looked, or started again) finds its
+own entry and decides as before; a run that was extended and ends with another text takes the next entry, at its share
+of the level (`gate.alpha`): all endings together never spend more. The entry is written before the first selection item
+is asked: the price is paid even when the look is interrupted.
 """
 
 from __future__ import annotations
@@ -15,35 +15,41 @@ from skillopt.core.hashing import digest
 from skillopt.core.skill import Skill
 from skillopt.engine.decision import Decision, Proof
 from skillopt.engine.run.context import RunContext
+from skillopt.gate.alpha import level_of, spent_by
 from skillopt.store.journal import Recorded
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The `number`-th look of a run, at level `alpha`; `left` is the level of the one after."""
+    """The `number`-th look of a run whose endings share the level `total`."""
 
     number: int
-    alpha: float
+    total: float
 
     @property
-    def left(self) -> float:
-        """What a further ending may spend."""
-        return self.alpha / 2
+    def alpha(self) -> float:
+        """The level of this look."""
+        return level_of(self.total, self.number)
 
     @property
     def spent(self) -> float:
         """The levels of all endings so far, summed: the error of the run as a whole."""
-        return self.alpha * (2**self.number - 1)
+        return spent_by(self.total, self.number)
+
+    @property
+    def left(self) -> float:
+        """What all further endings may spend together."""
+        return round(self.total - self.spent, 12)
 
 
 def ending_of(context: RunContext, text: Skill) -> Ending:
     """The ending that looks at this text: its own where it was looked at before, else the next one."""
-    alpha, number = context.config.evaluation.gate_alpha, 1
+    number = 1
     looked = {"text": text.hash, "against": context.initial.hash, "items": _items(context)}
     while True:
         fact = Recorded(looked, kind="fact", stage="look", calls=0)
         if context.journal.put_now(f"look {number}", fact).value == looked:
-            return Ending(number, alpha / 2 ** (number - 1))
+            return Ending(number, context.config.evaluation.gate_alpha)
         number += 1
 
 

@@ -31,7 +31,7 @@ from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger
-from skillopt.gate.power import NOISE, least_items, never_passes, proof_is_likely, smallest_gain
+from skillopt.gate.power import NOISE, least_items, never_passes, points_of, proof_is_likely, smallest_gain
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class PairedRule:
                 )
             )
         gain = smallest_gain(items, NOISE, alpha=last)
-        shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
+        shown = "no gain" if gain is None else f"gains of {points_of(gain)} points or more"
         notes = [
             "paired gate: a run without any true gain accepts something with chance "
             f"{100 * evaluation.gate_alpha:.0f} % at most; with {100 * NOISE:.0f} % noise its last look "

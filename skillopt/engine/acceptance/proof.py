@@ -1,10 +1,11 @@
 """One proof, at the end, against the initial skill: training items climb, the selection split is looked at once.
 
 A candidate that passes its trial on training items becomes the draft; nothing but the baseline asks the selection
-split. At the end of the run the draft is pruned once and takes one look, a paired test against the initial skill at
-`evaluation.gate_alpha`, on items that no choice of the run has touched. So the claim needs no ledger: a run without any
-true gain ships something with that chance at most, however many candidates it tried. What is not proven stays beside
-the result as `draft_skill.md`. A run that is extended and ends again pays for its next look with half the level.
+split. At the end of the run the draft is pruned once and takes one look, a paired test against the initial skill, on
+items that no choice of the run has touched. The first ending's look takes four fifths of `evaluation.gate_alpha`, and
+every ending of an extended run half of what is left (`gate.alpha`). So a run without any true gain ships something with
+that chance at most, however many candidates it tried and however often it was extended. What is not proven stays beside
+the result as `draft_skill.md`.
 
 Use it for your own tasks, at every size of data; `strict` repeats published runs.
 """
@@ -31,9 +32,9 @@ from skillopt.engine.run.bill import item_cost
 from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
-from skillopt.gate.alpha import AlphaLedger
+from skillopt.gate.alpha import AlphaLedger, level_of
 from skillopt.gate.paired import PairedGate, Terms
-from skillopt.gate.power import NOISE, least_items, never_passes, smallest_gain
+from skillopt.gate.power import NOISE, least_items, never_passes, points_of, smallest_gain
 from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.records.events import Notice
 from skillopt.records.vocabulary import Stage
@@ -132,20 +133,21 @@ class ProofRule:
         """The error that is held, and the smallest gain that the look proves; what is missing where it can prove
         none. The run starts all the same, and ends with its best draft."""
         del steps
-        alpha = self.config.evaluation.gate_alpha
+        alpha, total = level_of(self.config.evaluation.gate_alpha, 1), self.config.evaluation.gate_alpha
         if never_passes(items, alpha):
             return Promise(
                 notes=(
                     f"proof: nothing can be proven on {items} selection items: won every one, they do not reach "
-                    f"evaluation.gate_alpha={alpha:g}; {least_items(alpha)} is the least. The run ends with the "
-                    "initial skill and its best draft beside it, unproven",
+                    f"level {alpha:g} (evaluation.gate_alpha={total:g}); {least_items(alpha)} is the least. The run "
+                    "ends with the initial skill and its best draft beside it, unproven",
                 )
             )
         gain = smallest_gain(items, NOISE, alpha=alpha)
-        shown = "no gain" if gain is None else f"gains of {100 * gain:.0f} points or more"
+        shown = "no gain" if gain is None else f"gains of {points_of(gain)} points or more"
         notes = [
-            f"proof: a run without any true gain ships something with chance {100 * alpha:.0f} % at most; with "
-            f"{100 * NOISE:.0f} % noise its one look proves {shown} (80 % power); skillopt selftest measures the noise"
+            f"proof: a run without any true gain ships something with chance {100 * total:g} % at most, extended or "
+            f"not; with {100 * NOISE:.0f} % noise its look at level {alpha:g} proves {shown} (80 % power); skillopt "
+            "selftest measures the noise"
         ]
         if gain is not None and self.config.evaluation.gate_min_effect > gain:
             notes.append(
@@ -216,6 +218,6 @@ async def shown_whole(context: RunContext, candidate: Candidate) -> Measured:
 
 def _says(ending: Ending) -> str:
     return (
-        f"ending {ending.number} of this run: alpha {ending.alpha:g} (half of the one before), "
-        f"{ending.spent:g} over all endings"
+        f"ending {ending.number} of this run: level {ending.alpha:g}, {ending.spent:g} of {ending.total:g} spent over "
+        "all endings"
     )

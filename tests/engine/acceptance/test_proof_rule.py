@@ -18,7 +18,7 @@ SMALL = {"train": 48, "val": 40, "test": 12}
 async def test_a_true_gain_is_proven_once_and_nothing_else_asks_the_selection_split(run: Run) -> None:
     done = await run(train__num_epochs=2, **PROOF)
     assert done.summary["last_look"]["action"] == "accept_new_best"
-    assert done.summary["last_look"]["alpha"] == 0.05
+    assert done.summary["last_look"]["alpha"] == 0.04
     assert done.summary["paired"]["interval"][0] > 0
     assert done.best != ""
     assert done.summary["best_selection"]["n"] == 48
@@ -44,16 +44,16 @@ async def test_what_is_not_proven_stays_beside_the_initial_skill_and_is_named(ru
     assert "draft_skill.md), unproven: not proven at alpha" in done.summary["verdict"]
 
 
-async def test_an_extended_run_pays_half_for_its_next_ending_and_says_so(run: Run) -> None:
+async def test_an_extended_run_pays_for_its_next_ending_and_says_so(run: Run) -> None:
     settings = {**PROOF, "sizes": SMALL}
     first = await run(train__num_epochs=1, **settings)
-    assert first.summary["last_look"]["alpha"] == 0.05
+    assert (first.summary["last_look"]["alpha"], first.summary["last_look"]["alpha_left"]) == (0.04, 0.01)
     again = await run(train__num_epochs=1, **settings)
     assert again.summary["last_look"] == first.summary["last_look"]
     more = await run(train__num_epochs=3, **settings)
-    assert more.summary["last_look"]["alpha"] == 0.025
+    assert (more.summary["last_look"]["alpha"], more.summary["last_look"]["alpha_left"]) == (0.005, 0.005)
     assert more.summary["last_look"]["action"] == "accept_new_best" or more.best == first.best
-    assert "ending 2 of this run: alpha 0.025" in more.summary["last_look"]["reason"]
+    assert "ending 2 of this run: level 0.005, 0.045 of 0.05 spent" in more.summary["last_look"]["reason"]
     assert more.summary["test_reading"] == 2
     assert "reading 2 of the sealed test" in more.summary["verdict"]
     same = await run(train__num_epochs=3, **settings)
@@ -80,7 +80,7 @@ def answer(request):
 @pytest.mark.parametrize("share", [0.4, 0.75])
 async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, share: float) -> None:
     whole = await run(name="whole", train__num_epochs=1, sizes=SMALL, **PROOF)
-    assert whole.summary["last_look"]["alpha"] == 0.05
+    assert whole.summary["last_look"]["alpha"] == 0.04
     training = [a["stage"] for a in whole.asked].index("gate")
     script = CUT.replace("AT", str(int(share * training)))
     with pytest.raises(StopRun):

@@ -120,7 +120,7 @@ async def test_the_report_shows_what_each_line_does(rig: Rig) -> None:
         assert f"{effect:+.1f} | {low:+.1f} to {high:+.1f} | {row['rollouts']}" in report
 
 
-async def test_an_extended_run_pays_for_its_next_look_with_half_the_level(rig: Rig) -> None:
+async def test_an_extended_run_pays_for_its_next_look_from_what_is_left(rig: Rig) -> None:
     await rig.done("run", "train.num_epochs=1")
     first = rig.read("run", "summary.json")["last_look"]
     draft = rig.read("run", "history.json")[-1]
@@ -128,7 +128,7 @@ async def test_an_extended_run_pays_for_its_next_look_with_half_the_level(rig: R
     second, calls = rig.read("run", "summary.json")["last_look"], rig.calls
     assert rig.read("run", "history.json")[2] == draft, "the rounds before are those of the shorter run"
     assert "ending" not in first["reason"]
-    assert "ending 2 of this run: alpha 0.025 (half of the one before), 0.075 over all endings" in second["reason"]
+    assert "ending 2 of this run: level 0.005, 0.045 of 0.05 spent over all endings" in second["reason"]
     await rig.done("run", "train.num_epochs=4")
     again = rig.read("run", "summary.json")["last_look"]
     assert again == second and rig.calls == calls, "an ending that is repeated is no further look"
