@@ -1,6 +1,7 @@
 """Which rule may a user believe? False acceptances, power, harm, final true gain and calls, with known truth.
 
-    python benchmarks/gate_simulation.py [--runs 1000] [--items 12 24 50 100 200] [--rules strict paired] [--json F]
+    python benchmarks/gate_simulation.py [--runs 1000] [--items 12 24 50 100 200] [--cells nulls few many]
+                                         [--rules strict paired] [--json F]
 
 Every run has 40 steps with one proposed edit each; training items are twice the selection items. Calls are shown as a
 share of the strict rule's without early stop, training rollouts (40 a step, the same for all) included in both.
@@ -21,8 +22,10 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gate_rules import BATCH, RULES, STEPS
-from benchmarks.gate_world import CELLS, Cell, World
+from benchmarks.gate_world import FEW_HELP, MANY_HELP, NOTHING_HELPS, Cell, World
 from skillopt.gate.interval import score_interval
+
+CELLS = {"nulls": NOTHING_HELPS, "few": FEW_HELP, "many": MANY_HELP}
 
 
 def simulate(cell: Cell, rule: str, n: int, runs: int) -> dict[str, Any]:
@@ -67,13 +70,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--items", type=int, nargs="+", default=[12, 24, 50, 100, 200])
+    parser.add_argument("--cells", nargs="+", default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    jobs = [(cell, rule, n, options.runs) for n in options.items for cell in CELLS for rule in options.rules]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(simulate, *zip(*jobs, strict=True)))
+    cells = [cell for kind in options.cells for cell in CELLS[kind]]
+    jobs = [(cell, rule, n, options.runs) for n in options.items for cell in cells for rule in options.rules]
+    if options.jobs == 1:
+        rows = [simulate(*job) for job in jobs]
+    else:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            rows = list(pool.map(simulate, *zip(*jobs, strict=True)))
     print(table(rows))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
