@@ -8,11 +8,11 @@ with one line; an unknown name is an error with the nearest one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 from skillopt.config.suggestions import nearest
 from skillopt.config.unsupported_keys import NOT_BUILT
 from skillopt.core.errors import ConfigError
+from skillopt.core.plugins import entry_points
 
 GROUP = "skillopt.backends"
 AGENTS = ("codex_exec", "claude_code_exec", "copilot_exec", "opencode_exec", "qwen_exec", "gemini_exec", "pi_exec")

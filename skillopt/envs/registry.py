@@ -11,12 +11,13 @@ import difflib
 import importlib
 import warnings
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
 from skillopt.core.errors import ConfigError
+from skillopt.core.plugins import entry_points
 from skillopt.envs.base import Env, EnvConfig
 from skillopt.envs.own import is_place, load_class
 

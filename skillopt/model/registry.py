@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 from skillopt.core.errors import ConfigError
 from skillopt.core.json_types import JsonObject
+from skillopt.core.plugins import entry_points
 from skillopt.model.types import Backend, BackendSettings
 
 GROUP = "skillopt.backends"

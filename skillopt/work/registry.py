@@ -47,7 +47,7 @@ class Registry:
         return self._from_entry_points(name)
 
     def _from_entry_points(self, name: str) -> Handler:
-        from importlib.metadata import entry_points
+        from skillopt.core.plugins import entry_points
 
         for point in entry_points(group=GROUP):
             if point.name == name:

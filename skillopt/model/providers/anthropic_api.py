@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from skillopt.core.errors import ConfigError, FatalModelError
 from skillopt.core.json_types import JsonObject, JsonValue
@@ -160,13 +159,12 @@ class AnthropicBackend:
             from anthropic import AsyncAnthropic
 
             s = self.settings
-            host = urlsplit(s.base_url).hostname or ""
             self._client = AsyncAnthropic(
                 api_key=s.api_key,
                 base_url=s.base_url,
                 max_retries=0,
                 timeout=s.timeout_s,
-                http_client=sdk.anthropic_transport(s.timeout_s, host),
+                http_client=sdk.anthropic_transport(s.timeout_s, s.base_url),
             )
             # Headers of the environment may carry credentials of something else.
             self._client._custom_headers = {}  # pyright: ignore[reportPrivateUsage]

@@ -88,7 +88,7 @@ class AzureBackend(CompatibleBackend):
         from openai import AsyncAzureOpenAI
 
         s = self.settings
-        transport = sdk.openai_transport(s.timeout_s, urlsplit(s.base_url).hostname or "")
+        transport = sdk.openai_transport(s.timeout_s, s.base_url)
         if self._token is None:
             client = AsyncAzureOpenAI(
                 azure_endpoint=self._root,

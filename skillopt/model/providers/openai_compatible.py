@@ -207,7 +207,7 @@ class CompatibleBackend:
             api_key=s.api_key or _NO_KEY,
             max_retries=0,
             timeout=s.timeout_s,
-            http_client=sdk.openai_transport(s.timeout_s, host),
+            http_client=sdk.openai_transport(s.timeout_s, s.base_url),
         )
         if host != OPENAI_HOST:
             forget_account(client)

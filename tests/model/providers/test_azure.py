@@ -71,7 +71,7 @@ def reroute(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Rerouted]]:
     made: list[Rerouted] = []
 
     def to(root: str) -> None:
-        def transport(timeout_s: float, host: str) -> httpx2.AsyncClient:
+        def transport(timeout_s: float, base_url: str) -> httpx2.AsyncClient:
             made.append(Rerouted(root))
             return httpx2.AsyncClient(transport=made[-1], timeout=timeout_s)
 

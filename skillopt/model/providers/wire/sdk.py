@@ -13,7 +13,8 @@ import re
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+from urllib.parse import urlsplit
 
 from skillopt.core.errors import Cause, TransientModelError
 from skillopt.core.json_types import JsonObject
@@ -23,6 +24,8 @@ from skillopt.model.providers.wire.endpoint import LEAST_REAL_KEY, is_loopback
 from skillopt.model.providers.wire.reply import LONGEST_WORDS, is_filtered, status_error
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from anthropic import AsyncAnthropic
     from anthropic import DefaultAsyncHttpxClient as AnthropicTransport
     from openai import AsyncOpenAI
@@ -89,16 +92,32 @@ def without_key(text: str, key: str) -> str:
     return text.replace(key, MARK) if len(key) >= LEAST_REAL_KEY else text
 
 
-def openai_transport(timeout_s: float, host: str) -> OpenAITransport:
+def openai_transport(timeout_s: float, base_url: str) -> OpenAITransport:
     """Connections for `openai` to one host: through aiohttp where it is installed, at two thirds of the CPU time."""
     from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
 
     transport = DefaultAioHttpClient if find_spec("aiohttp") is not None else DefaultAsyncHttpxClient
-    return transport(timeout=timeout_s, follow_redirects=False, trust_env=not is_loopback(host))
+    return transport(timeout=timeout_s, follow_redirects=False, **_route(base_url))
 
 
-def anthropic_transport(timeout_s: float, host: str) -> AnthropicTransport:
+def anthropic_transport(timeout_s: float, base_url: str) -> AnthropicTransport:
     """Connections for `anthropic` to one host."""
     from anthropic import DefaultAsyncHttpxClient
 
-    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, trust_env=not is_loopback(host))
+    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, **_route(base_url))
+
+
+class _Route(TypedDict):
+    trust_env: bool
+    verify: SSLContext | bool
+
+
+def _route(base_url: str) -> _Route:
+    """Proxies and certificates: none of either for plain HTTP on this machine, where reading the certificates costs
+    40 ms a client for nothing. The context without any would refuse every TLS server."""
+    from ssl import PROTOCOL_TLS_CLIENT, SSLContext
+
+    parts = urlsplit(base_url)
+    here = is_loopback(parts.hostname or "")
+    plain = here and parts.scheme == "http"
+    return {"trust_env": not here, "verify": SSLContext(PROTOCOL_TLS_CLIENT) if plain else True}
