@@ -1,0 +1,87 @@
+"""The way in: reads the arguments, runs one command, turns its errors into a line and an exit code.
+
+Only the module of the command that was asked for is loaded, so that the help answers at once. An error a user can cause
+is one line on stderr (with `--json` an object on stdout); a traceback is a fault of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+from skillopt.core.errors import SkillOptError
+from skillopt.core.redact import redact
+from skillopt.sleep.cli.call import Call
+from skillopt.sleep.cli.table import COMMANDS, Command, find
+from skillopt.sleep.errors import SleepError, UsageError
+from skillopt.sleep.state.private import private_umask
+
+ABOUT = "Learns at night from the sessions you had with a coding agent, and proves it before you see it."
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad usage as our own error: one line, exit 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args, command = parse(arguments)
+    except SleepError as fault:
+        return _told(fault, as_json="--json" in arguments, stdout=sys.stdout, stderr=sys.stderr)
+    with private_umask() as users_umask:
+        call = Call(args, os.environ, Path.cwd(), users_umask=users_umask)
+        return run(command, call)
+
+
+def run(command: Command, call: Call) -> int:
+    """Run a command for a call, its errors told; the exit code."""
+    try:
+        return asyncio.run(command.run(call))
+    except SkillOptError as fault:
+        return _told(fault, as_json=call.as_json, stdout=call.stdout, stderr=call.stderr, call=call)
+    except KeyboardInterrupt:
+        call.say("interrupted; the same command continues")
+        return 4
+    except BrokenPipeError:
+        # Whoever read the answer has seen enough; the interpreter's own flush must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+
+
+def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Command]:
+    """The arguments and the command they name. Raises `UsageError`; `--help` prints and exits."""
+    named = next((word for word in argv if not word.startswith("-")), "")
+    command = find(named)
+    parser = _Parser(prog="skillopt-sleep", description=ABOUT, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for entry in COMMANDS:
+        sub = commands.add_parser(entry.name, aliases=list(entry.aliases), help=entry.about, description=entry.about)
+        sub.allow_abbrev = False
+        if entry is command:
+            entry.flags(sub)
+    args = parser.parse_args(argv)
+    if command is None:
+        raise UsageError("no command given", hint="see skillopt-sleep --help")
+    return args, command
+
+
+def _told(fault: SkillOptError, *, as_json: bool, stdout: TextIO, stderr: TextIO, call: Call | None = None) -> int:
+    if as_json and call is not None:
+        call.json({"ok": False, "error": getattr(fault, "name", "failure"), "message": str(fault)})
+    elif as_json:
+        Call(argparse.Namespace(), {}, Path(), stdout=stdout, stderr=stderr).json(
+            {"ok": False, "error": getattr(fault, "name", "failure"), "message": str(fault)}
+        )
+    else:
+        stderr.write(redact(f"skillopt-sleep: {fault}") + "\n")
+    return fault.exit_code if isinstance(fault, SleepError) else 1
