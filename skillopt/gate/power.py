@@ -36,7 +36,7 @@ def items_for(gain: float, *, noise: float = NOISE, alpha: float = LEVEL, power:
     """Items with which a report calls a true gain better. Raises `ValueError` unless 0 < gain ≤ 1."""
     if not 0 < gain <= 1:
         raise ValueError(f"gain {gain!r}: give a number above 0 and at most 1")
-    most = 2000
+    most = 64  # counting over many items is dear, and few need many
     while (found := items_to_see(gain, noise, alpha=alpha / 2, power=power, most=most)) is None:
         most *= 4
     return found

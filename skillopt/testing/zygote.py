@@ -24,10 +24,15 @@ from typing import Any
 READY = "ready"
 _IMPORTED = (
     "openai.resources.chat.completions",
-    "jinja2",
+    "httpcore2",
+    "jinja2.meta",
+    "jinja2.sandbox",
     "rich.progress",
     "rich.table",
     "skillopt.cli.main",
+    "skillopt.envs.jsonl.adapter",
+    "skillopt.envs.searchqa.adapter",
+    "skillopt.model.providers.openai_compatible",
     *(
         f"skillopt.cli.{name}"
         for name in ("ablate", "blame", "doctor", "evaluate", "init", "lint", "selftest", "train")
