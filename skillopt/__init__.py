@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skillopt.api.evaluating import Evaluation as Evaluation
     from skillopt.api.evaluating import evaluate as evaluate
     from skillopt.api.evaluating import evaluate_async as evaluate_async
+    from skillopt.api.exporting import export as export
     from skillopt.api.given import scorers as scorers
     from skillopt.api.given.models import Model as Model
     from skillopt.api.optimizing import optimize as optimize
@@ -53,6 +54,7 @@ _HOMES = {
     "evaluate": "skillopt.api.evaluating",
     "evaluate_async": "skillopt.api.evaluating",
     "Evaluation": "skillopt.api.evaluating",
+    "export": "skillopt.api.exporting",
     "calibrate": "skillopt.api.calibrating",
     "Calibration": "skillopt.records.calibration",
     "compare": "skillopt.api.comparing",
@@ -74,7 +76,7 @@ _MODULES = {"scorers": "skillopt.api.given.scorers", "errors": "skillopt.core.er
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
     "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "compare", "errors", "evaluate", "evaluate_async",
-    "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan", "scorers",
+    "export", "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan", "scorers",
     "trackers",
 ]  # fmt: skip
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from skillopt.api.explaining import blame as blame
     from skillopt.api.explaining import diff as diff
     from skillopt.api.explaining import lint as lint
+    from skillopt.api.exporting import Exported as Exported
+    from skillopt.api.exporting import export as export
+    from skillopt.api.exporting import undo_export as undo_export
     from skillopt.api.given.configuring import Resolved as Resolved
     from skillopt.api.given.configuring import configuration as configuration
     from skillopt.api.measuring import SelfTest as SelfTest
@@ -55,16 +58,17 @@ _HOMES = {
     "conclusion": "shown.concluding", "configuration": "given.configuring", "Resolved": "given.configuring",
     "detectable_gain": "shown.power", "shows": "shown.power",
     "items_for": "shown.power", "diff": "explaining", "SkillDiff": "explaining", "evaluate": "evaluating",
-    "evaluate_async": "evaluating", "Evaluation": "evaluating", "lint": "explaining", "LintReport": "explaining",
+    "evaluate_async": "evaluating", "Evaluation": "evaluating", "export": "exporting", "Exported": "exporting",
+    "undo_export": "exporting", "lint": "explaining", "LintReport": "explaining",
     "optimize": "optimizing", "optimize_async": "optimizing", "plan": "optimizing", "Result": "shown.result",
     "selftest": "measuring", "SelfTest": "measuring",
 }  # fmt: skip
 
 __all__ = [
     "Ablation", "Blamed", "Calibration", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation",
-    "LintReport", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate", "blame", "calibrate", "compare",
-    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async", "items_for",
-    "lint", "optimize", "optimize_async", "plan", "selftest", "shows",
+    "Exported", "LintReport", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate", "blame", "calibrate", "compare",
+    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async",
+    "export", "items_for", "lint", "optimize", "optimize_async", "plan", "selftest", "shows", "undo_export",
 ]  # fmt: skip
 
 

@@ -82,6 +82,16 @@ def check(asked: Path, config: Path | None = None) -> Report:
     return Report(file, tuple(sorted(findings, key=lambda f: (f.line, f.severity, f.rule))), unchecked)
 
 
+def leaks_of_run(skill: Skill, run: Run | None) -> tuple[list[Finding], str]:
+    """What a skill of a run copies from its data, and why nobody could look where that is so (blank: somebody did)."""
+    if run is None:
+        return [], ""
+    known = _knowledge(run, None)
+    if known.leaks is None:
+        return [], known.why_not
+    return leakage(skill, known.leaks, allowed=known.base.text if known.base is not None else ""), ""
+
+
 def leakage(skill: Skill, index: LeakIndex, *, allowed: str) -> list[Finding]:
     """What of the skill stands in the data and not in `allowed`, each with its line. A training item's words are a
     warning; an answer, and anything of a split that decides, is an error."""

@@ -27,8 +27,10 @@ from skillopt.records.summary import ScoreSummary, Summary
 from skillopt.store.atomic import write_json, write_text
 
 if TYPE_CHECKING:
+    from skillopt.api.exporting import Exported
     from skillopt.explain.cause import Cause
     from skillopt.explain.skill_diff import SkillDiff
+    from skillopt.ship.places import Scope
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,20 @@ class Result:
         if (self.directory / "report.md").is_file():
             shutil.copyfile(self.directory / "report.md", place / "report.md")
         return place
+
+    def export(
+        self,
+        to: str | Path,
+        *,
+        name: str = "",
+        description: str = "",
+        scope: Scope = "project",
+        project: Path | str = ".",
+    ) -> Exported:
+        """Ship the best skill to an agent, a directory or an archive; see `skillopt.export`."""
+        from skillopt.api.exporting import export
+
+        return export(self.directory, to, name=name, description=description, scope=scope, project=project)
 
     def open(self) -> Path:
         """Show the result in the browser; the page that was written for it."""

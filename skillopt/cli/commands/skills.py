@@ -1,9 +1,9 @@
-"""`init`, `blame`, `diff`, `lint`, `ablate`: a project's beginning, and questions about a skill and its run."""
+"""`init`, `blame`, `diff`, `lint`, `export`, `ablate`: a project's beginning, questions about a skill, its delivery."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ _SKILL = "A skill file, a run directory (its best skill), or a step of a run (<r
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint)):
+    for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint), ("export", export)):
         app.command(name)(command)
     app.command("ablate", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(ablate)
 
@@ -108,6 +108,54 @@ def lint(
         return run_lint(skill, config, strict=strict, as_json=as_json)
 
     faults.run(action)
+
+
+def export(
+    source: Annotated[
+        str | None, typer.Argument(help=f"{_SKILL} Or a directory with a SKILL.md.", show_default=False)
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="claude, codex, copilot, cursor, gemini, opencode (their skills folder), a directory, zip, or an "
+            "archive's path.",
+            show_default=False,
+        ),
+    ] = "",
+    name: Annotated[str, typer.Option("--name", help="The skill's name, if its header has none or another.")] = "",
+    description: Annotated[
+        str, typer.Option("--description", help="What it does and when to use it; agents choose a skill by that.")
+    ] = "",
+    scope: Annotated[
+        str, typer.Option("--scope", help="project, or user: the agent's folder in your home directory.")
+    ] = "project",
+    project: Annotated[Path, typer.Option("--project", help="The project that gets it.")] = Path("."),
+    undo: Annotated[bool, typer.Option("--undo", help="Take the last export to that place back.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Install a skill where an agent finds it, or pack it: a valid package with the proof of what it gained.
+
+    Trainer's markers are left out, the package is linted, and what stood there before can be put back with --undo.
+    """
+
+    def action() -> int:
+        from skillopt.cli.export import ExportArgs, run_export
+
+        where: Literal["project", "user"] = "user" if scope == "user" else "project"
+        if not to or scope not in ("project", "user") or (source is None and not undo):
+            raise typer.BadParameter(_missing(to, scope))
+        return run_export(ExportArgs(source, to, name, description, where, project, undo, as_json))
+
+    faults.run(action)
+
+
+def _missing(to: str, scope: str) -> str:
+    if not to:
+        return "say where it goes: --to claude, codex, copilot, cursor, gemini, opencode, a directory, or zip"
+    if scope not in ("project", "user"):
+        return f"--scope {scope}: write project or user"
+    return "say what is exported: a run directory, a skill file, or a directory with a SKILL.md"
 
 
 def ablate(
