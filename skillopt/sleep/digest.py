@@ -29,6 +29,10 @@ class Turn:
     answer: str = ""
     answer_at: float | None = None
     interrupted: bool = False
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """Names only, in the order they were first met between this prompt and the next."""
 
 
 @dataclass(frozen=True)

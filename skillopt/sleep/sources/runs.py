@@ -1,0 +1,37 @@
+"""Hashes of the eight-word runs of a text: enough to tell that a rule was copied from a tool's output, and no more.
+
+The hash is a polynomial over the words' CRC, so it is the same in every process; the words cannot be read back. Of one
+session 40,000 runs are kept at most, the first of each result.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from skillopt.core.ngrams import words_of
+
+RUN = 8
+MAX_RUNS = 40_000
+_BASE, _MODULUS = 1_000_003, (1 << 61) - 1
+_LEAVING = pow(_BASE, RUN, _MODULUS)
+_MAX_CHARS = 400_000
+
+
+def runs_of(text: str) -> Iterator[int]:
+    """One number for each run of eight words, in order; none for a shorter text."""
+    window: list[int] = []
+    value = 0
+    for position, word in enumerate(words_of(text[:_MAX_CHARS])):
+        number = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+        value = (value * _BASE + number) % _MODULUS
+        window.append(number)
+        if position >= RUN:
+            value = (value - window[position - RUN] * _LEAVING) % _MODULUS
+        if position >= RUN - 1:
+            yield value
+
+
+def copied_from(text: str, runs: frozenset[int]) -> bool:
+    """Whether `text` holds a run of eight words that the tool output behind `runs` held too."""
+    return any(run in runs for run in runs_of(text))
