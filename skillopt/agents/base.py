@@ -51,6 +51,8 @@ class Task:
     priority: int = 0
     files: bool = False
     """Whether the files that the target leaves are kept for the scorer (`Attempt.workspace`)."""
+    given: Callable[[], Mapping[str, bytes]] = dict[str, bytes]
+    """The files that an agent finds in its directory besides the task."""
     rollout: str = ""
     """The name that its calls carry, where somebody watches."""
 

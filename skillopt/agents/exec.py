@@ -107,7 +107,7 @@ class ExecAgent:
     async def attempt(self, task: Task) -> Attempt:
         """Solve one task, from the journal or by running the program."""
         await self.find()
-        workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery)
+        workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery, given=task.given())
         key = self._key(workspace, task.repeat, files=task.files)
         asked = AgentRequest(
             workspace=workspace,

@@ -234,7 +234,7 @@ class AgentRun:
                 images=images,
             )
             session = await self._started(job, place)
-            if self._asked.files:
+            if self._asked.files and not cut_of(session.failure):  # a cut answer scores 0.0 whatever it left
                 self._left = await asyncio.to_thread(self._collected, place / "work")
             return session
         finally:

@@ -11,23 +11,22 @@ import itertools
 import json
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts, text_of, truncated
-from skillopt.agents.chat import request_of
+from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.shell import Shell, ToolLoopSettings
+from skillopt.agents.tool_turns import ToolTurns
 from skillopt.agents.trace import READ_NOTE
 from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, build_workspace, mark_of
-from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest, Message, ToolCall
 from skillopt.store.journal import Journal, Recorded
-from skillopt.work.errors import WorkerLost
 
 KEY_VERSION = 1
 
@@ -66,12 +65,12 @@ class ToolLoopAgent:
 
     async def attempt(self, task: Task) -> Attempt:
         """Work on one task until the model calls no tool any more."""
-        workspace = build_workspace(task.messages(""), task.skill, self._settings.delivery)
+        workspace = build_workspace(task.messages(""), task.skill, self._settings.delivery, given=task.given())
         shell = Shell(workspace, self._new_place(), self._settings, self._journal, self._running)
         first = _first(task, self._settings.delivery)
-        loop = _Loop(self._chat, task, self._settings, shell, first)
+        box = ShellTools(task, self._settings, shell)
         try:
-            attempt = await loop.run()
+            attempt = await ToolTurns(self._chat, task, first, box, max_turns=self._settings.max_turns).run()
         finally:
             await asyncio.to_thread(shutil.rmtree, shell.place, True)
         if not attempt.lost:
@@ -115,109 +114,49 @@ def _first(task: Task, delivery: Delivery) -> tuple[Message, ...]:
     return (Message("system", note), *messages)
 
 
-class _Loop:
-    """One attempt on its way."""
+class ShellTools:
+    """The tool `bash`, in the workspace of one attempt; a `Toolbox`."""
 
-    def __init__(
-        self,
-        chat: ChatModel,
-        task: Task,
-        settings: ToolLoopSettings,
-        shell: Shell,
-        first: tuple[Message, ...],
-    ) -> None:
-        self._chat, self._task, self._settings, self._shell = chat, task, settings, shell
-        self._first = first
-        self._messages = list(first)
-        self._tokens = TokenSums()
-        self._trajectory: list[dict[str, JsonValue]] = []
+    tools = (BASH,)
+
+    def __init__(self, task: Task, settings: ToolLoopSettings, shell: Shell) -> None:
+        self._task, self._settings, self._shell = task, settings, shell
         self._mark = mark_of(task.skill)
         self._read = settings.delivery == "prompt"
         self._commands = 0
 
-    async def run(self) -> Attempt:
-        """Turn by turn until an answer, a loss or the limit of turns."""
-        for turn in range(1, self._settings.max_turns + 1):
-            try:
-                reply = await self._chat.chat(request_of(self._task, tuple(self._messages), tools=(BASH,)))
-            except StopRun:
-                raise
-            except ModelError as error:
-                return self._attempt(lost=str(error), reason="lost")
-            self._tokens.add(reply.usage)
-            if reply.text.strip() or not reply.tool_calls:
-                self._trajectory.append({"type": "message", "turn": turn, "content": reply.text})
-            if reply.finish == "length":
-                return await self._ended(cut=truncated(self._task.sampling.max_completion_tokens), reason="length")
-            if not reply.tool_calls:
-                return await self._ended(text=reply.text, reason="completed")
-            self._messages.append(reply.message())
-            for call in reply.tool_calls:
-                try:
-                    self._messages.append(Message("tool", await self._called(call), tool_call_id=call.id))
-                except WorkerLost as error:
-                    return self._attempt(lost=str(error), reason="lost")
-        cut = f"out-of-turns: {self._settings.max_turns} turns without an answer"
-        return await self._ended(cut=cut, reason="turns")
-
-    async def _ended(self, *, text: str = "", cut: str = "", reason: str) -> Attempt:
-        """An end that is the model's own, with what it left where the scorer wants that."""
-        if not self._task.files:
-            return self._attempt(text=text, cut=cut, reason=reason)
-        key = digest(
-            {
-                "kind": "tool_files",
-                "v": KEY_VERSION,
-                "messages": [m.to_json() for m in self._messages],
-                "repeat": self._task.repeat,
-                "seconds": self._settings.command_seconds,
-            }
-        )
-        try:
-            left = await self._shell.left(key, self._task.stage)
-        except WorkerLost as error:
-            return self._attempt(lost=str(error), reason="lost")
-        return replace(self._attempt(text=text, cut=cut, reason=reason), workspace=left)
-
-    async def _called(self, call: ToolCall) -> str:
+    async def called(self, call: ToolCall, messages: Sequence[Message]) -> tuple[str, JsonObject]:
         """Run one call; whatever is wrong with it is told to the model."""
         command = _command(call)
         if command is None:
             shown = f'(not run: expected bash with {{"command": text}}, got {call.name} {shorten(call.arguments, 200)})'
-            self._trajectory.append({"type": "tool_call", "cmd": f"{call.name} {call.arguments}", "obs": shown})
-            return shown
+            return shown, {"type": "tool_call", "cmd": f"{call.name} {call.arguments}", "obs": shown}
         self._commands += 1
-        key = digest(
-            {
-                "kind": "tool",
-                "v": KEY_VERSION,
-                "messages": [m.to_json() for m in self._messages],
-                "call": call.to_json(),
-                "repeat": self._task.repeat,
-                "seconds": self._settings.command_seconds,
-            }
-        )
+        key = self._key({"kind": "tool", "call": call.to_json()}, messages)
         result = await self._shell.result(key, self._task.stage, command)
         output, code = str(result["output"]), result["exit_code"]
         seen = self._mark in output
         self._read = self._read or seen
-        row: dict[str, JsonValue] = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
-        self._trajectory.append(row if code is None else {**row, "exit_code": code})
-        return output if code in (0, None) else f"{output}\n(exit code {code})"
+        row: JsonObject = {"type": "tool_call", "cmd": redact(command), "obs": READ_NOTE if seen else output}
+        row = row if code is None else {**row, "exit_code": code}
+        return (output if code in (0, None) else f"{output}\n(exit code {code})"), row
 
-    def _attempt(self, *, text: str = "", lost: str = "", cut: str = "", reason: str) -> Attempt:
-        system, user = first_prompts(self._first)
-        notes = {"harness": "tool_loop", "exit_reason": reason, "skill_read": self._read, "commands": self._commands}
-        return Attempt(
-            text=text,
-            trajectory=tuple(self._trajectory),
-            tokens=self._tokens.to_json(),
-            system_prompt=system,
-            user_prompt=user,
-            lost=lost,
-            cut=cut,
-            notes=notes,
-        )
+    async def finished(self, attempt: Attempt, messages: Sequence[Message]) -> Attempt:
+        """With the files that were left, where the scorer wants them."""
+        if not self._task.files:
+            return attempt
+        left = await self._shell.left(self._key({"kind": "tool_files"}, messages), self._task.stage)
+        return replace(attempt, workspace=left)
+
+    def notes(self) -> JsonObject:
+        """Whether the skill was read, and how many commands were run."""
+        return {"harness": "tool_loop", "skill_read": self._read, "commands": self._commands}
+
+    def _key(self, what: JsonObject, messages: Sequence[Message]) -> str:
+        said: list[JsonValue] = [m.to_json() for m in messages]
+        more: JsonObject = {"v": KEY_VERSION, "messages": said, "repeat": self._task.repeat,
+                            "seconds": self._settings.command_seconds}  # fmt: skip
+        return digest({**what, **more})
 
 
 def _command(call: ToolCall) -> str | None:

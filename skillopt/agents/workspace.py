@@ -2,10 +2,11 @@
 
     work/task.md                                 the environment's message for the item
     work/attachments/NN_name, ATTACHMENTS.md     its images, if it has any
+    work/…                                       the item's own files, where the environment gives any
     work/.agents/skills/skillopt-target/SKILL.md the skill package
     work/.claude/skills/skillopt-target/SKILL.md the same, for the program that reads only that folder
 
-No gold value and no other file is in it, and it lies outside every repository, so that instruction files of a parent
+No gold value and no file besides is in it, and it lies outside every repository, so that instruction files of a parent
 directory cannot reach the agent. This is what goes in; what comes out for a scorer is `left_files`. The package's body
 carries the hash of the skill: where it turns up in an agent's trace, the agent read this very candidate.
 """
@@ -61,7 +62,9 @@ def mark_of(skill: Skill) -> str:
     return f"Revision {skill.hash}"
 
 
-def build_workspace(messages: Sequence[Message], skill: Skill, delivery: Delivery) -> Workspace:
+def build_workspace(
+    messages: Sequence[Message], skill: Skill, delivery: Delivery, *, given: Mapping[str, bytes] | None = None
+) -> Workspace:
     """Lay out the first request of a task, rendered without the skill.
 
     `native` leaves the package to the agent's own discovery and names it in the prompt; `prompt` puts it into the
@@ -72,7 +75,7 @@ def build_workspace(messages: Sequence[Message], skill: Skill, delivery: Deliver
     images = [part for m in users if not isinstance(m.content, str) for part in m.content if part.get("type") != "text"]
     task = "\n\n".join(_plain(m) for m in users).strip() + "\n"
     package = skill_package(preamble, skill)
-    files: dict[str, bytes] = {"task.md": _utf8(task)}
+    files: dict[str, bytes] = {**(given or {}), "task.md": _utf8(task)}
     files |= {f"{folder}/{NAME}/SKILL.md": _utf8(package) for folder in SKILL_FOLDERS}
     files |= _attachments(images)
     return Workspace(_prompt(package, delivery), package, task, files)

@@ -122,6 +122,20 @@ def reads_workspace(env: Env) -> bool:
     return bool(getattr(env, "reads_workspace", True))
 
 
+@runtime_checkable
+class GivesFiles(Protocol):
+    """An environment whose items have files that an agent finds in its directory."""
+
+    def given_files(self, item: Item) -> Mapping[str, bytes]:
+        """Relative path → content; no gold value among them. Raises `DataError`."""
+        ...
+
+
+def given_files(env: Env, item: Item) -> Mapping[str, bytes]:
+    """The files of an item that an agent finds in its directory; none for most environments."""
+    return env.given_files(item) if isinstance(env, GivesFiles) else {}
+
+
 class EnvConfig(Protocol):
     """The keys of section `env` that all environments share, frozen. What one environment adds is its `Settings`."""
 

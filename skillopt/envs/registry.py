@@ -24,6 +24,7 @@ from skillopt.envs.own import is_place, load_class
 GROUP = "skillopt.envs"
 BUILT_IN = {
     "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
+    "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
 }
 

@@ -21,9 +21,10 @@ from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.envs.base import Env, reads_workspace
+from skillopt.envs.base import Env, given_files, reads_workspace
 from skillopt.envs.episodes.loop import play
-from skillopt.envs.episodes.protocol import Episodic
+from skillopt.envs.episodes.protocol import Episodic, takes_agents
+from skillopt.envs.episodes.tools import play_with_tools, tools_of
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.envs.scoring import UNAIDED, ScoreContext, Scoring, score_attempt
 from skillopt.model.types import ChatModel
@@ -80,6 +81,7 @@ async def _rolled_out(
         repeat=call.repeat,
         priority=call.priority,
         files=reads_workspace(env),
+        given=lambda: given_files(env, item),
         rollout=name,
     )
     attempt = await _attempt(env, task, target, call.scoring)
@@ -107,9 +109,12 @@ async def _rolled_out(
 
 
 async def _attempt(env: Env, task: Task, target: ChatModel | Agent, scoring: Scoring) -> Attempt:
-    if isinstance(env, Episodic):
-        if isinstance(target, Agent):
-            raise no_agent(env)
+    if isinstance(target, Agent) and not takes_agents(env):
+        raise no_agent(env)
+    if isinstance(env, Episodic) and not isinstance(target, Agent):
+        tools = tools_of(env, task.item)
+        if tools:
+            return await play_with_tools(env, task, target, scoring, tools)
         return await play(env, task, target, scoring)
     agent = target if isinstance(target, Agent) else ChatAgent(target)
     return await agent.attempt(task)

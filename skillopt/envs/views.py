@@ -26,7 +26,9 @@ def rollout_row(rollout: Rollout, task_text: str | None = None) -> dict[str, Any
         row |= {"status": "scored", "hard": outcome.hard, "soft": outcome.soft}
     else:
         row |= {"status": "missing", "error": outcome.error if isinstance(outcome, Missing) else "not measured"}
-    row["n_turns"] = sum(entry.get("type") == "message" for entry in rollout.trajectory)
+    turns = rollout.agent.get("turns")  # a round that only calls tools has no message
+    said = sum(entry.get("type") == "message" for entry in rollout.trajectory)
+    row["n_turns"] = turns if isinstance(turns, int) else said
     row["task_type"] = item.task_type
     row["task_description"] = task_text if task_text is not None else question if isinstance(question, str) else ""
     if isinstance(question, str):

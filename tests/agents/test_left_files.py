@@ -95,9 +95,10 @@ async def test_no_command_leaves_no_file_and_nobody_who_asks_for_none_gets_some(
     assert (await loop(script(bash("echo x > y"), DONE), journal).attempt(task(2))).workspace is None
 
 
-async def test_out_of_turns_leaves_its_files(journal: Journal) -> None:
+async def test_what_a_cut_attempt_left_is_not_collected(journal: Journal) -> None:
     attempt = await loop(script(bash("echo x > y")), journal, max_turns=1).attempt(WANTED)
-    assert attempt.cut and attempt.workspace == LeftFiles({"y": b"x\n"})
+    assert attempt.cut and attempt.workspace is None  # it scores 0.0 whatever it left
+    assert [entry.kind for entry in journal.entries()] == ["tool", "agent"]
 
 
 async def test_an_agent_programs_files_without_secrets_and_after_a_resume_the_same(stand: Stand) -> None:

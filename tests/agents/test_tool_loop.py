@@ -79,7 +79,7 @@ async def test_commands_run_in_the_workspace_and_their_output_goes_back(journal:
     assert [t["function"]["name"] for t in chat.requests[0].tools] == ["bash"]
     assert attempt.tokens == {"calls": 3, "prompt_tokens": 40, "completion_tokens": 7, "cached_tokens": None}
     assert attempt.notes == {
-        "harness": "tool_loop", "exit_reason": "completed", "skill_read": True, "commands": 2,
+        "harness": "tool_loop", "exit_reason": "completed", "skill_read": True, "commands": 2, "turns": 3,
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from skillopt.core.errors import ConfigError
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.events import Events
 from skillopt.envs.base import Env
-from skillopt.envs.episodes.protocol import Episodic, turns_of
+from skillopt.envs.episodes.protocol import Episodic, takes_agents, turns_of
 from skillopt.envs.rollout import no_agent
 from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
 from skillopt.harnesses.codex import Codex, CodexOptions
@@ -96,9 +96,10 @@ def role_info(settings: AgentSettings) -> RoleInfo:
 def check_target(config: Config, env: Env | None = None) -> list[str]:
     """Notices about a target that is an agent, or plays episodes. Raises `ConfigError` for what it cannot honour."""
     role = role_settings(config.model, "target")
-    if isinstance(env, Episodic):
-        if is_agent(role) or config.model.target_agent == "tool_loop":
-            raise no_agent(env)
+    agent = is_agent(role) or config.model.target_agent == "tool_loop"
+    if env is not None and agent and not takes_agents(env):
+        raise no_agent(env)
+    if isinstance(env, Episodic) and not agent:
         return ["an episode ends after its first turn (set env.max_turns)"] if turns_of(env) == 1 else []
     if config.model.target_agent == "tool_loop" and not is_agent(role):
         _refuse(config, "the tool loop")

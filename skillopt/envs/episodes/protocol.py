@@ -84,6 +84,8 @@ class Episodic(Protocol):
 
     `parse_action(item, reply) -> str` reads the action out of a reply (default: the last `<action>` tag, else the whole
     reply; a reply that was cut off by the token limit is read as an empty one);
+    `takes_agents` True says that an agent may solve an item in one go, from `messages`, and that `score` knows what to
+    do with an attempt that was no episode; `tools(item)` gives the target tools instead of actions (`episodes.tools`);
     `turn_messages(item, skill_text, start, played) -> tuple[Message, ...]` writes the request of each turn (default:
     `conversation`); `step_seconds`, `episode_seconds` (None: no deadline over all turns) and `episode_needs`.
     """
@@ -102,6 +104,11 @@ def turns_of(env: object) -> int:
         f"environment {getattr(env, 'name', '')!r} has open_episode and max_turns={turns!r}",
         hint="give its class max_turns, usually that of the configuration: self.max_turns = config.max_turns",
     )
+
+
+def takes_agents(env: object) -> bool:
+    """Whether an agent may be the target: always, but for an environment of episodes that does not say so."""
+    return not isinstance(env, Episodic) or bool(getattr(env, "takes_agents", False))
 
 
 @runtime_checkable
