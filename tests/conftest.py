@@ -5,13 +5,15 @@ The last is `pytest-socket` with `--allow-hosts` in pyproject.toml: a test that 
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from skillopt.testing.latency_server import Behaviour, LatencyServer
-from skillopt.testing.rig import Rig
+from skillopt.testing.rig import FinishedRuns, Rig, reserved_port
 from skillopt.testing.toy_task import answer, write_data
+from skillopt.testing.trees import tree
 from skillopt.testing.zygote import Zygote
 from tests import examples
 
@@ -25,8 +27,23 @@ def zygote(tmp_path_factory: pytest.TempPathFactory):
         yield one
 
 
+@pytest.fixture(scope="session")
+def toy_place(tmp_path_factory: pytest.TempPathFactory):
+    """What all rigs share, so that the same configuration is the same run: a port, data, and the runs that are done."""
+    root = tmp_path_factory.mktemp("toy")
+    (root / "runs").mkdir()
+    with reserved_port() as port:
+        yield port, write_data(root / "data"), FinishedRuns(root / "runs")
+
+
 @pytest.fixture
-async def rig(zygote: Zygote, tmp_path: Path):
-    """Whole runs: the command line against a counting server."""
-    async with LatencyServer(Behaviour(median_s=0.003), answer, keep_bodies=True) as server:
-        yield Rig(zygote, server, tmp_path, write_data(tmp_path / "data"))
+async def rig(zygote: Zygote, toy_place: tuple[int, Path, FinishedRuns], tmp_path: Path):
+    """Whole runs: the command line against a counting server. The data are shared: `Rig.own_data` makes others."""
+    port, data, kept = toy_place
+    before = tree(data)
+    async with LatencyServer(Behaviour(median_s=0.003), answer, port=port, keep_bodies=True) as server:
+        yield Rig(zygote, server, tmp_path, data, kept)
+    if tree(data) != before:
+        shutil.rmtree(data)
+        write_data(data)
+        pytest.fail("this test changed data that others share: call rig.own_data() first")

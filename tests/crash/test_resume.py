@@ -27,14 +27,14 @@ def without_place(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 async def test_a_finished_run_started_again_costs_nothing(rig: Rig) -> None:
-    first = await rig.done("run")
+    first = await rig.finished("run")
     calls = rig.calls
     assert await rig.done("run") == first
     assert rig.calls == calls
 
 
 async def test_views_can_be_deleted(rig: Rig) -> None:
-    first = await rig.done("run")
+    first = await rig.finished("run")
     calls = rig.calls
     for path in (rig.root / "run").iterdir():
         if path.name != "journal.sqlite":
@@ -45,7 +45,7 @@ async def test_views_can_be_deleted(rig: Rig) -> None:
 
 async def test_a_damaged_view_is_rebuilt(rig: Rig) -> None:
     """Reference failure 13: a truncated history raised and a corrupt state was silently ignored."""
-    first = await rig.done("run")
+    first = await rig.finished("run")
     (rig.root / "run/history.json").write_text('[{"step": 1')
     (rig.root / "run/runtime_state.json").write_text("garbage")
     assert await rig.done("run") == first
@@ -66,7 +66,7 @@ async def test_a_run_directory_can_be_elsewhere(rig: Rig, way: str) -> None:
 
 async def test_more_epochs_extend_a_finished_run(rig: Rig) -> None:
     """Reference failure 3: the test rows of the old best were reported for the new one."""
-    await rig.done("run", "train.num_epochs=1")
+    await rig.finished("run", "train.num_epochs=1")
     history = json.loads((rig.root / "run/history.json").read_text())
     steps = {n: d for n, d in tree(rig.root / "run").items() if n.startswith(("steps/", "skills/"))}
     after = await rig.done("run", "train.num_epochs=2")
@@ -81,7 +81,7 @@ async def test_more_epochs_extend_a_finished_run(rig: Rig) -> None:
 
 
 async def test_fewer_epochs_are_refused(rig: Rig) -> None:
-    await rig.done("run")
+    await rig.finished("run")
     refused = await rig.train("run", "train.num_epochs=1")
     assert refused.code == 2
     assert "train.num_epochs: 2 -> 1" in refused.err
@@ -89,7 +89,7 @@ async def test_fewer_epochs_are_refused(rig: Rig) -> None:
 
 async def test_a_changed_configuration_is_refused_with_the_list(rig: Rig) -> None:
     """Reference failure 14: changed model, data or seed silently mixed runs."""
-    first = await rig.done("run")
+    first = await rig.finished("run")
     calls = rig.calls
     refused = await rig.train("run", "train.seed=3", "model.target=another", "optimizer.learning_rate=5")
     assert refused.code == 2
@@ -102,6 +102,7 @@ async def test_a_changed_configuration_is_refused_with_the_list(rig: Rig) -> Non
 
 
 async def test_changed_data_are_refused(rig: Rig) -> None:
+    rig.own_data()
     await rig.done("run")
     path = rig.data / "val/items.json"
     items = json.loads(path.read_text())
@@ -113,7 +114,7 @@ async def test_changed_data_are_refused(rig: Rig) -> None:
 
 
 async def test_concurrency_and_budget_may_change(rig: Rig) -> None:
-    first = await rig.done("run", "budget.max_calls=5000")
+    first = await rig.finished("run", "budget.max_calls=5000")
     calls = rig.calls
     again = await rig.done("run", "env.workers=3", "gradient.analyst_workers=2", "budget.max_calls=6000")
     assert rig.calls == calls
@@ -143,7 +144,7 @@ async def test_two_processes_on_one_directory(rig: Rig) -> None:
 @pytest.mark.parametrize("median_s", [0.0, 0.02])
 async def test_width_and_speed_change_nothing(rig: Rig, median_s: float) -> None:
     """One worker or twenty-four, fast or slow answers: decisions are taken on ordered prefixes."""
-    reference = without_place(await rig.done("reference"))
+    reference = without_place(await rig.finished("reference"))
     for workers in (1, 24):
         rig.server.behaviour = Behaviour(median_s=median_s, sigma=1.0, repeatable=False, seed=workers)
         got = await rig.done(f"w{workers}", f"env.workers={workers}", f"gradient.analyst_workers={min(workers, 16)}")

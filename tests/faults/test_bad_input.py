@@ -17,6 +17,13 @@ from skillopt.testing.toy_task import write_data
 from skillopt.testing.trees import differences, tree
 
 
+@pytest.fixture
+def rig(rig: Rig) -> Rig:
+    """Its data are this test's alone: many change them."""
+    rig.own_data()
+    return rig
+
+
 async def refused(rig: Rig, *overrides: str, name: str = "run", calls: int = 0) -> str:
     """Start a run that must be refused; returns its one line."""
     before = rig.calls
@@ -151,7 +158,7 @@ def mounted(path: Path, options: str) -> Callable[[], None] | None:
 
 
 async def test_a_full_disk_loses_nothing(rig: Rig) -> None:
-    whole = await rig.done("whole")
+    whole = await rig.finished("whole")
     place = rig.root / "small"
     unmount = mounted(place, "size=600k")
     if unmount is None:
@@ -183,7 +190,7 @@ async def test_a_read_only_directory(rig: Rig) -> None:
 
 
 async def test_a_refusal_leaves_a_finished_run_as_it_was(rig: Rig) -> None:
-    first = await rig.done("run")
+    first = await rig.finished("run")
     write_data(rig.root / "other", {"train": 9, "val": 9, "test": 9})
     await refused(rig, f"env.split_dir={rig.root / 'other'}")
     await refused(rig, "train.batch_size=4")

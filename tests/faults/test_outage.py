@@ -55,7 +55,7 @@ def outages(rig: Rig, name: str = "run") -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("down", [refusing, gone])
 async def test_a_run_waits_for_its_endpoint(rig: Rig, down: Any) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     calls = rig.calls
     run = asyncio.ensure_future(rig.train("run"))
     await until(lambda: rig.calls >= calls + AFTER)
@@ -69,7 +69,7 @@ async def test_a_run_waits_for_its_endpoint(rig: Rig, down: Any) -> None:
 
 
 async def test_it_gives_up_in_order_and_goes_on_when_asked(rig: Rig) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     calls = rig.calls
     rig.config(train__outage_minutes=0.02)
     run = asyncio.ensure_future(rig.train("run"))
@@ -86,7 +86,7 @@ async def test_it_gives_up_in_order_and_goes_on_when_asked(rig: Rig) -> None:
 
 
 async def test_killed_while_it_waits_and_started_again(rig: Rig) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     calls = rig.calls
     pid = await asyncio.to_thread(rig.zygote.start, rig.arguments("run"))
     ended = asyncio.ensure_future(asyncio.to_thread(rig.zygote.wait))
@@ -102,7 +102,7 @@ async def test_killed_while_it_waits_and_started_again(rig: Rig) -> None:
 
 
 async def test_ends_in_order_while_it_waits(rig: Rig) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     calls = rig.calls
     pid = await asyncio.to_thread(rig.zygote.start, rig.arguments("run"))
     ended = asyncio.ensure_future(asyncio.to_thread(rig.zygote.wait))

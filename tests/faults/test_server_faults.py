@@ -36,7 +36,7 @@ def without_usage(files: Mapping[str, bytes]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow_campaign)])
 async def test_transient_faults_change_nothing(rig: Rig, seed: int) -> None:
-    healthy = without_usage(await rig.done("healthy"))
+    healthy = without_usage(await rig.finished("healthy"))
     rig.server.behaviour = Behaviour(
         median_s=0.002, seed=seed, rate_500=0.05, rate_429=0.02, retry_after_s=0.05, rate_cut=0.01, rate_empty_body=0.01
     )
@@ -47,7 +47,7 @@ async def test_transient_faults_change_nothing(rig: Rig, seed: int) -> None:
 
 
 async def test_empty_contents_are_asked_again(rig: Rig) -> None:
-    healthy = without_usage(await rig.done("healthy"))
+    healthy = without_usage(await rig.finished("healthy"))
     rig.server.behaviour = Behaviour(seed=3, rate_empty_content=0.03)
     assert differences(healthy, without_usage(await rig.done("faulty"))) == []  # pyright: ignore[reportArgumentType]
 
@@ -65,7 +65,7 @@ async def test_a_dead_endpoint_stops_with_its_words(rig: Rig) -> None:
 
 
 async def test_an_endpoint_that_dies_later_stops_the_run_without_a_zero(rig: Rig) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     arrived = 0
 
     def dying(body: Mapping[str, Any]) -> tuple[str, Any]:
@@ -115,7 +115,7 @@ async def test_what_cannot_heal_is_fatal_at_once(rig: Rig, status: int, words: s
 
 
 async def test_a_key_that_expires_in_the_middle_stops_at_once(rig: Rig) -> None:
-    healthy = await rig.done("healthy")
+    healthy = await rig.finished("healthy")
     arrived = 0
 
     def expiring(body: Mapping[str, Any]) -> tuple[str, Any]:
@@ -193,7 +193,7 @@ async def test_usage_that_is_not_reported_is_unknown_and_not_zero(rig: Rig) -> N
 
 async def test_an_account_that_runs_dry_in_the_sealed_test_is_said_on_the_last_line(rig: Rig) -> None:
     """T: the run ended with exit code 0, "not measured" and no word of the provider."""
-    await rig.done("healthy")
+    await rig.finished("healthy")
     spent = rig.read("healthy", "summary.json")["token_summary"]["test"]["calls"]
     total, arrived = rig.calls, 0
 
@@ -247,7 +247,7 @@ async def test_a_run_that_ends_by_its_token_budget_still_measures_its_test(rig: 
 
 async def test_a_selection_split_that_cannot_be_measured_ends_in_one_line(rig: Rig) -> None:
     """A.5: below the coverage floor there is no baseline; the run ended in a traceback over a missing history."""
-    val = {item["question"] for item in json.loads((rig.root / "data/val/items.json").read_text())[:3]}
+    val = {item["question"] for item in json.loads((rig.data / "val/items.json").read_text())[:3]}
 
     def patchy(body: Mapping[str, Any]) -> tuple[str, Any]:
         if any(question in json.dumps(body, ensure_ascii=False) for question in val):

@@ -124,6 +124,7 @@ async def test_i3_killed_in_the_middle_of_an_epochs_end(rig: Rig, stage: str) ->
 
 
 async def test_i5_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
+    rig.own_data()
     marks: list[str] = []
     for split in ("val", "test"):
         path = rig.data / split / "items.json"

@@ -168,6 +168,7 @@ async def test_i4_header_and_protected_region_stay(rig: Rig, tmp_path: Path) -> 
 
 
 async def test_i5_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
+    rig.own_data()
     marks: dict[str, list[str]] = {"val": [], "test": []}
     for split in marks:
         path = rig.data / split / "items.json"

@@ -145,7 +145,7 @@ async def test_quotas_decide_who_is_asked_again(rig: Rig, failures: int, success
 
 
 async def test_references_reach_analysts_and_designer_and_never_the_target(rig: Rig) -> None:
-    path: Path = rig.data / "train/items.json"
+    path: Path = rig.own_data() / "train/items.json"
     items = json.loads(path.read_text())
     path.write_text(json.dumps([{**item, "how": f"open lid number {n}"} for n, item in enumerate(items)]))
     rig.config(**DEEP, env__reference_field="how")
