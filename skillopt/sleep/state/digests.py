@@ -69,7 +69,7 @@ class DigestStore:
             "FROM sessions ORDER BY ended_at, source, session_id"
         )
         for source, session_id, origin, started, ended, path, body, hashes in self.database.rows(query):
-            known = next((name for name in ORIGINS if name == origin), "unknown")
+            known = next((name for name in ORIGINS if name == origin), ORIGINS[-1])
             times = (_float(started), _float(ended))
             yield _digest((str(source), str(session_id), known), times, str(path), body, hashes)
 
