@@ -17,6 +17,7 @@ from skillopt.sleep.digest import ORIGINS, Origin, SessionDigest, Turn
 from skillopt.sleep.sources.reading import SessionFile
 from skillopt.sleep.state.database import StateDatabase
 
+_ORIGINS: dict[str, Origin] = {name: name for name in ORIGINS}
 FileFacts = tuple[int, int, int]
 """Inode, size, time: equal ones need not be opened."""
 
@@ -69,7 +70,7 @@ class DigestStore:
             "FROM sessions ORDER BY ended_at, source, session_id"
         )
         for source, session_id, origin, started, ended, path, body, hashes in self.database.rows(query):
-            known = next((name for name in ORIGINS if name == origin), ORIGINS[-1])
+            known = _ORIGINS.get(str(origin), "unknown")
             times = (_float(started), _float(ended))
             yield _digest((str(source), str(session_id), known), times, str(path), body, hashes)
 
