@@ -13,7 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.commands import judge, model, runs, skills
+from skillopt.cli.commands import data, judge, model, runs, skills
 from skillopt.cli.console import Screen, prepare_streams
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 runs.register(app)
 skills.register(app)
+app.add_typer(data.app, name="data")
 app.add_typer(judge.app, name="judge")
 app.add_typer(model.app, name="model")
 
@@ -99,3 +100,8 @@ def train_main() -> None:
 def eval_main() -> None:
     """`skillopt-eval`, `scripts/eval_only.py`."""
     _door("eval")
+
+
+def data_main(name: str) -> None:
+    """`scripts/materialize_<name>.py`."""
+    _door("data", "get", name)

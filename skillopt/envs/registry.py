@@ -26,6 +26,7 @@ BUILT_IN = {
     "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
+    "docvqa": "skillopt.envs.docvqa.adapter:DocVQAEnv",
 }
 
 

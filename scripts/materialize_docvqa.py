@@ -1,0 +1,6 @@
+"""Write DocVQA's splits and images: the same command as `skillopt data get docvqa`."""
+
+from skillopt.cli.main import data_main
+
+if __name__ == "__main__":
+    data_main("docvqa")
