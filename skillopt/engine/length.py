@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillopt.config.derived import steps_per_epoch
-from skillopt.engine.batches import StepPlan, epoch_steps
+from skillopt.engine.batches import Batch, StepPlan, epoch_steps
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.prepare import check_train_size
+from skillopt.envs.base import reseeded
 from skillopt.store.journal import Recorded
 
 
@@ -35,17 +36,19 @@ def run_length(context: RunContext) -> Length:
 
 
 def plans(context: RunContext, length: Length) -> Iterator[StepPlan]:
-    """All steps of the run, in order."""
+    """All steps of the run, in order; each batch has its items as its own seed has them."""
     train = context.config.train
     for epoch in range(1, length.epochs + 1):
-        yield from epoch_steps(
+        for plan in epoch_steps(
             context.splits.train,
             epoch=epoch,
             first_step=(epoch - 1) * length.steps_per_epoch + 1,
             seed=train.seed,
             batch_size=train.batch_size,
             accumulation=train.accumulation,
-        )
+        ):
+            batches = (Batch(batch.seed, reseeded(context.env, batch.items, batch.seed)) for batch in plan.batches)
+            yield replace(plan, batches=tuple(batches))
 
 
 def schedule_total(context: RunContext, plan: StepPlan, length: Length) -> int:

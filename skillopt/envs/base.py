@@ -105,6 +105,20 @@ class Referenced(Protocol):
         ...
 
 
+@runtime_checkable
+class Reseeded(Protocol):
+    """An environment that draws something of an item anew: the order of its options, for one."""
+
+    def reseeded(self, item: Item, seed: int) -> Item:
+        """The item as a seed has it, whatever it was before. Equal arguments give equal items."""
+        ...
+
+
+def reseeded(env: Env, items: Sequence[Item], seed: int) -> tuple[Item, ...]:
+    """The items as a seed has them; a batch has a seed of its own, and every evaluation that of the run."""
+    return tuple(env.reseeded(item, seed) for item in items) if isinstance(env, Reseeded) else tuple(items)
+
+
 def hidden_reference(env: Env, item: Item) -> str:
     """What the environment knows of an item's solution besides the gold value; blank for most environments."""
     return (env.hidden_reference(item) or "").strip() if isinstance(env, Referenced) else ""

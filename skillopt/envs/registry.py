@@ -27,6 +27,7 @@ BUILT_IN = {
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
     "docvqa": "skillopt.envs.docvqa.adapter:DocVQAEnv",
+    "livemathematicianbench": "skillopt.envs.livemathematicianbench.adapter:LiveMathEnv",
 }
 
 

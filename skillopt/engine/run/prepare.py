@@ -6,17 +6,18 @@ inputs as the run itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.config import Config
 from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.item import SPLITS
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.regions import with_block
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.envs.base import Env, Splits, hidden_reference
+from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
 
@@ -51,12 +52,20 @@ def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHIN
     if given.loaded is not None and out_root is None:
         return given.loaded
     if given.env is not None:
-        return given.env, given.env.load()
+        return given.env, _as_seeded(given.env, given.env.load(), config.train.seed)
     settings = config.env
     if out_root is not None and not settings.split_output_dir:
         settings = settings.model_copy(update={"split_output_dir": str(out_root / GENERATED)})
     env = create_env(settings.name, settings, config.env_settings)
-    return env, env.load()
+    return env, _as_seeded(env, env.load(), config.train.seed)
+
+
+def _as_seeded(env: Env, splits: Splits, seed: int) -> Splits:
+    """The items as every evaluation of a run sees them."""
+    if not isinstance(env, Reseeded):
+        return splits
+    train, selection, test = (reseeded(env, splits.named(name), seed) for name in SPLITS)
+    return replace(splits, train=train, selection=selection, test=test)
 
 
 def check_train_size(config: Config, splits: Splits) -> None:

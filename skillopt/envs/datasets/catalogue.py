@@ -11,6 +11,7 @@ from skillopt.envs.datasets.dataset import Dataset
 
 PLACES: dict[str, str] = {
     "docvqa": "skillopt.envs.docvqa.data",
+    "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",
 }
 """Name → module with the constant `DATASET`."""
 

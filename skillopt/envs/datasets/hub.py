@@ -87,8 +87,7 @@ def _download(
     library: Any, repo: str, commit: str, name: str, base: str, cache: Path | None, report: Callable[[str], None]
 ) -> Path:
     """One file; a broken connection is continued, a few times."""
-    import httpx
-
+    errors: Any = import_module("huggingface_hub.errors")
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             path = Path(
@@ -96,8 +95,8 @@ def _download(
                     repo, name, repo_type="dataset", revision=commit, endpoint=base, cache_dir=cache
                 )
             )
-        except httpx.TransportError as error:
-            if attempt == _ATTEMPTS:
+        except errors.HTTPError as error:
+            if attempt == _ATTEMPTS or isinstance(error, errors.HfHubHTTPError):  # an answer, not a broken line
                 raise
             report(f"{name}: the download broke off ({error}); continuing")
             continue
@@ -123,9 +122,8 @@ def _verified(path: Path, entry: Any, name: str) -> str:
 
 
 def _refusals(errors: ModuleType) -> tuple[type[BaseException], ...]:
-    import httpx
-
-    return (errors.HfHubHTTPError, errors.HFValidationError, errors.EntryNotFoundError, httpx.HTTPError)
+    """What the hub, or the way there, refuses; `errors.HTTPError` is that of the HTTP client the library uses."""
+    return (errors.HTTPError, errors.HFValidationError, errors.EntryNotFoundError)
 
 
 def _worded(repo: str, revision: str, base: str, error: BaseException, errors: Any) -> DataError:
