@@ -147,5 +147,5 @@ def test_what_a_kill_left_is_removed_by_the_next_try(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_told_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean docvqa"):
+    with pytest.raises(ConfigError, match="did you mean 'docvqa'"):
         api.get("docvqq", Request(output=tmp_path / "x"), sample=True)
