@@ -14,7 +14,7 @@ def accepted_nights(rates: tuple[float, float], n: int, nights: int) -> float:
     """Share of nights in which the skill's or the memory's trial is accepted."""
     draw = Random(f"{rates} {n}")
     return sum(
-        any([one_trial(draw, rates, n, 3, 6, SKILL_AND_MEMORY) for _ in range(2)]) for _ in range(nights)
+        any(one_trial(draw, rates, n, 3, 6, SKILL_AND_MEMORY) for _ in range(2)) for _ in range(nights)
     ) / nights  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def test_missing_samples_never_help() -> None:
     assert look_at(hole, Terms(0.05), number=1).verdict == "accept"  # a single loss of four leaves every task won
     gone = [*won[:4], pair("4", [0.0] * 4, [None] * 4)]
     assert look_at(gone, Terms(0.05), number=1).verdict == "undecided"
-    thin = [pair(str(i), [0.0, None], [1.0, 1.0]) for i in range(6)]
+    thin = [pair(str(i), [0.0, None], [1.0, None]) for i in range(6)]
     assert look_at(thin, Terms(0.05), number=1).verdict == "undecided"
     assert look_at(thin, Terms(0.05, coverage_floor=0.5), number=1).verdict == "undecided"  # worst case: not proven
 

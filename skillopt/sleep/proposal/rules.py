@@ -16,6 +16,8 @@ from skillopt.core.hashing import text_digest
 
 Op = Literal["add", "replace", "delete"]
 OPS: tuple[Op, ...] = ("add", "replace", "delete")
+State = Literal["proposed", "in_force", "rejected", "removed"]
+STATES: tuple[State, ...] = ("proposed", "in_force", "rejected", "removed")
 START = "<!-- SKILLOPT-SLEEP:LEARNED START -->"
 END = "<!-- SKILLOPT-SLEEP:LEARNED END -->"
 MARKER = "SKILLOPT-SLEEP:LEARNED"
@@ -54,7 +56,7 @@ class Rule:
     expiry: int = 60
     origin: Literal["learned", "user"] = "learned"
     replaces: str = ""
-    state: Literal["proposed", "in_force", "rejected", "removed"] = "proposed"
+    state: State = "proposed"
     reason: str = ""
 
     @property

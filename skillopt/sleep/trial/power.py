@@ -61,9 +61,7 @@ def accepted_share(
     return sum(one_trial(draw, (before, after), n, repeats, max_repeats, terms) for _ in range(nights)) / nights
 
 
-def one_trial(
-    draw: Random, rates: tuple[float, float], n: int, repeats: int, max_repeats: int, terms: Terms
-) -> bool:
+def one_trial(draw: Random, rates: tuple[float, float], n: int, repeats: int, max_repeats: int, terms: Terms) -> bool:
     """One simulated trial with its second look and its confirmation."""
     pairs = _drawn(draw, rates, n, repeats)
     look = look_at(pairs, terms, number=1)
