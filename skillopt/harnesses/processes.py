@@ -13,11 +13,10 @@ import signal
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from skillopt.harnesses.environment import MARKER
 
-_PROC = Path("/proc")
+_PROC = "/proc"
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Process:
 
 def alive() -> list[Process]:
     """Every process that is not a zombie; empty where the system gives no list."""
-    if (_PROC / "self" / "stat").exists():
+    if os.path.exists(f"{_PROC}/self/stat"):
         return [found for entry in os.listdir(_PROC) if entry.isdigit() and (found := _from_stat(entry)) is not None]
     if os.name != "posix":
         return []
@@ -43,12 +42,20 @@ def alive() -> list[Process]:
 
 
 def _from_stat(pid: str) -> Process | None:
+    content = _content(pid, "stat")
+    if content is None:
+        return None
+    state, parent, group = content.rpartition(b")")[2].split(maxsplit=3)[:3]
+    return None if state in b"ZX" else Process(int(pid), int(parent), int(group))
+
+
+def _content(pid: int | str, name: str) -> bytes | None:
+    """A file of a process; None where it has ended or is another user's. Hundreds are read each time a program ends."""
     try:
-        content = (_PROC / pid / "stat").read_text(encoding="utf-8", errors="replace")
+        with open(f"{_PROC}/{pid}/{name}", "rb", buffering=0) as stream:
+            return stream.read()
     except OSError:
         return None
-    state, parent, group = content.rpartition(")")[2].split()[:3]
-    return None if state in "ZX" else Process(int(pid), int(parent), int(group))
 
 
 def of_run(root: int, mark: str) -> set[int]:
@@ -64,11 +71,9 @@ def of_run(root: int, mark: str) -> set[int]:
 
 
 def _is_marked(pid: int, mark: str) -> bool:
-    try:
-        content = (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return False
-    return f"{MARKER}={mark}".encode() in content.split(b"\0")
+    wanted = f"{MARKER}={mark}".encode()
+    content = _content(pid, "environ")
+    return content is not None and wanted in content and wanted in content.split(b"\0")
 
 
 def send(pids: Iterable[int], number: signal.Signals) -> None:

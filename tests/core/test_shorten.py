@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt.core import shorten as module
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten, shorten_middle, shorten_tail
 
@@ -40,3 +41,14 @@ def test_given_secrets_leave_before_the_cut() -> None:
 @pytest.mark.parametrize("size", [100_000, 5_000_000])
 def test_a_huge_text_costs_little(size: int) -> None:
     assert shorten("word " * size, 600).endswith("…")
+
+
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+def test_the_middle_of_a_flood_is_neither_shown_nor_searched(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    monkeypatch.setattr(module, "redact", lambda text, secrets: searched.append(len(text)) or redact(text, secrets))
+    text = f"{SHAPED} first {KEY} " + "word " * size + f"{KEY} last {SHAPED}"
+    cut = shorten_middle(text, 600, [KEY])
+    assert cut.startswith("[redacted] first [redacted] word") and cut.endswith("word [redacted] last [redacted]")
+    assert len(cut) < 700 and "characters left out" in cut
+    assert sum(searched) < 140_000
