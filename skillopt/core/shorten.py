@@ -36,9 +36,7 @@ def shorten_tail(text: str, limit: int, secrets: Collection[str] = ()) -> str:
 def shorten_middle(text: str, limit: int, secrets: Collection[str] = ()) -> str:
     """Head and tail of a long text, line breaks kept, without secrets; a note tells how much is missing."""
     seen = limit + _MARGIN
-    if (
-        len(text) > 2 * seen
-    ):  # the rest is not searched: a flood of output held the loop for seconds
+    if len(text) > 2 * seen:  # the rest is not searched: a flood of output held the loop for seconds
         first, last = redact(text[:seen], secrets), redact(text[-seen:], secrets)
         first, last = first[: _cut_before(first, limit * 2 // 3)], last[_cut_behind(last, len(last) - limit // 3) :]
         return f"{first}\n[… {len(text) - len(first) - len(last)} characters left out …]\n{last}"
