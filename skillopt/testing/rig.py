@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillopt.core.json_types import JsonValue, as_number
+from skillopt.core.json_types import JsonValue
 from skillopt.testing.latency_server import LatencyServer
 from skillopt.testing.stats import Stats
 from skillopt.testing.toy_task import answer, write_config, write_data
@@ -131,4 +131,4 @@ class Rig:
     @property
     def calls(self) -> int:
         """Requests that have arrived so far."""
-        return int(as_number(self.server.stats.to_json()["started"]) or 0)
+        return self.server.stats.started

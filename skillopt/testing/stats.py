@@ -29,6 +29,16 @@ class Stats:
     busy_s: float = 0.0
     changed_at: float = field(default_factory=time.monotonic)
 
+    @property
+    def started(self) -> int:
+        """Requests that arrived."""
+        return sum(t.started for t in self.requests.values())
+
+    @property
+    def completed(self) -> int:
+        """Requests that were answered whole."""
+        return sum(t.completed for t in self.requests.values())
+
     def occupy(self, change: int) -> None:
         """A place was taken (+1) or left (-1)."""
         now = time.monotonic()
@@ -41,8 +51,8 @@ class Stats:
         """Totals for `/stats`."""
         tallies = self.requests.values()
         return {
-            "started": sum(t.started for t in tallies),
-            "completed": sum(t.completed for t in tallies),
+            "started": self.started,
+            "completed": self.completed,
             "distinct": len(self.requests),
             "paid_twice": sum(t.completed > 1 for t in tallies),
             "statuses": {str(k): v for k, v in sorted(self.statuses.items())},

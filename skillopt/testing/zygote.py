@@ -88,12 +88,14 @@ class Zygote:
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         encoding: str = "utf-8",
+        ignored: Sequence[signal.Signals] = (),
+        blocked: Sequence[signal.Signals] = (),
     ) -> int:
         """Fork a child that runs `skillopt <arguments>`; returns its pid, which is also its process group.
 
         `environ` is added to this process's variables; in `cwd` modules are found as by `python -m skillopt` there.
         `die` is `replace:K`, `replaced:K`, `insert:K` or `inserted:K`: SIGKILL to the group before or after the K-th
-        rename of a file or commit of a journal entry.
+        rename of a file or commit of a journal entry. `ignored` and `blocked` signals are as inherited from a parent.
         """
         number = next(self._numbers)
         self._encoding = encoding
@@ -106,6 +108,8 @@ class Zygote:
             "environ": {**os.environ, **(environ or {})},
             "cwd": str(cwd) if cwd is not None else "",
             "encoding": encoding,
+            "ignored": [*ignored],
+            "blocked": [*blocked],
             "out": str(self._files[0]),
             "err": str(self._files[1]),
         }
@@ -184,6 +188,9 @@ def _child(order: dict[str, Any]) -> None:
     if order["cwd"]:
         os.chdir(order["cwd"])
         sys.path[0] = order["cwd"]
+    for number in order["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, order["blocked"])
     if order["die"]:
         arm(order["die"])
     from skillopt.cli.main import invoke, prepare_process

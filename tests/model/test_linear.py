@@ -46,21 +46,20 @@ PARSERS: dict[str, Callable[[str], None]] = {
 
 
 def cpu(parse: Callable[[str], None], text: str) -> float:
-    best = 1e9
-    for _ in range(2):
-        begun = time.process_time()
-        parse(text)
-        best = min(best, time.process_time() - begun)
-    return best
+    begun = time.process_time()
+    parse(text)
+    return time.process_time() - begun
 
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_doubling_doubles(name: str) -> None:
     """Four times the text may take eight times as long (a generous factor); a square would take sixteen times."""
+    parse = PARSERS[name]
     for unit in UNITS:
         for around in (("", ""), ('"', ""), ("[", "]")):
             small, large = (around[0] + unit * (size // len(unit)) + around[1] for size in (5_000, 20_000))
-            assert cpu(PARSERS[name], large) < 8 * cpu(PARSERS[name], small) + 0.05, (unit, around)
+            # A machine may be busy for a moment; a parser that takes a square is slow each time.
+            assert any(cpu(parse, large) < 8 * cpu(parse, small) + 0.05 for _ in range(4)), (unit, around)
 
 
 @settings(max_examples=25, deadline=None)
