@@ -26,6 +26,10 @@ BUILT_IN = {
     "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
+    "sealqa": "skillopt.envs.sealqa.adapter:SealQAEnv",
+    "mmrb": "skillopt.envs.mmrb.adapter:MMRBEnv",
+    "babyvision": "skillopt.envs.babyvision.adapter:BabyVisionEnv",
+    "mathverse": "skillopt.envs.mathverse.adapter:MathVerseEnv",
     "docvqa": "skillopt.envs.docvqa.adapter:DocVQAEnv",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.adapter:LiveMathEnv",
 }

@@ -38,6 +38,12 @@ class Source:
     to_item: ToItem
     text: Callable[[Item], str]
     materialise: str = ""
+    keep: Callable[[Row], bool] | None = None
+    """Which rows of a file are items; None: all."""
+
+    def kept(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows that are items."""
+        return [row for row in rows if self.keep is None or self.keep(row)]
 
 
 def load_splits(config: EnvConfig, source: Source) -> Splits:
@@ -150,7 +156,7 @@ def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, An
     path = Path(config.data_path)
     if not path.exists():
         raise DataError(f"{path}: env.data_path does not exist", hint=_command(source))
-    rows = read_rows(the_items_file(path) if path.is_dir() else path)
+    rows = source.kept(read_rows(the_items_file(path) if path.is_dir() else path))
     _refuse_marked(path, rows)
     ratio = parse_ratio(config.split_ratio)
     placed_rows = shuffled([(source.to_item(row), row.where) for row in rows], numbered(config.split_seed))
@@ -182,7 +188,7 @@ def _from_directory(config: EnvConfig, source: Source) -> Placed:
     placed: Placed = {}
     for split in SPLITS:
         file = _split_file(root, split, source)
-        rows = read_rows(file)
+        rows = source.kept(read_rows(file))
         if not rows:
             raise DataError(f"{file}: the {split} split is empty", hint="each split needs at least one item")
         for row in rows:

@@ -10,6 +10,10 @@ from skillopt.core.errors import ConfigError
 from skillopt.envs.datasets.dataset import Dataset
 
 PLACES: dict[str, str] = {
+    "mathverse": "skillopt.envs.mathverse.data",
+    "babyvision": "skillopt.envs.babyvision.data",
+    "mmrb": "skillopt.envs.mmrb.data",
+    "sealqa": "skillopt.envs.sealqa.data",
     "docvqa": "skillopt.envs.docvqa.data",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",
 }

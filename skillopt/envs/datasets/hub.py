@@ -33,12 +33,19 @@ class Fetched:
     origin: JsonObject = field(default_factory=dict[str, JsonValue])
 
 
-def local_files(sources: Sequence[Path]) -> Fetched:
-    """Files that the user has. Raises `DataError` for one that is not there."""
+def local_files(sources: Sequence[Path], patterns: Sequence[str] = ("*",)) -> Fetched:
+    """Files that the user has; of a directory those that match. Raises `DataError` for one that is not there."""
+    names: dict[str, Path] = {}
     for path in sources:
-        if not path.is_file():
+        if path.is_dir():
+            inside = {p.relative_to(path).as_posix(): p for p in sorted(path.rglob("*")) if p.is_file()}
+            names |= {name: p for name, p in inside.items() if any(fnmatch.fnmatch(name, each) for each in patterns)}
+        elif path.is_file():
+            names[path.name] = path
+        else:
             raise DataError(f"{path}: the source file does not exist", hint="check --source")
-    names = {path.name: path for path in sources}
+    if not names:
+        raise DataError(f"{sources[0]}: holds no file {' or '.join(patterns)}", hint="check --source")
     return Fetched(names, {"dataset": "local files", "files": {name: _sha256(path) for name, path in names.items()}})
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from skillopt.core.errors import DataError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
 from skillopt.core.json_types import JsonObject
 from skillopt.envs.data.loading import Row
@@ -24,7 +25,7 @@ from skillopt.envs.datasets.checking import check_split, split_counts
 from skillopt.envs.datasets.dataset import RATIO, Request, Sizes, Written, sample_directory
 from skillopt.envs.datasets.hub import Fetched, fetch, local_files
 from skillopt.envs.datasets.placing import MANIFEST, refuse_foreign, whole
-from skillopt.envs.datasets.records import records
+from skillopt.envs.datasets.records import SUFFIXES, records
 from skillopt.store.atomic import write_json
 
 OWN_LICENCE = "items written for SkillOpt, under its licence (MIT)"
@@ -34,11 +35,22 @@ SplitItems = Mapping[str, Sequence[JsonObject]]
 
 
 class Media:
-    """The images of a set that is being written. `put` returns the path that the item states."""
+    """The images of a set that is being written. `put` returns the path that the item states; `source` are the files
+    that were fetched."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
+    def __init__(self, folder: Path, name: str, source: Mapping[str, Path] | None = None) -> None:
+        self._folder, self._name, self._source = folder, name, source or {}
         self.used = False
+
+    def fetched(self, name: str, where: str) -> bytes:
+        """The bytes of a fetched file by the path that a row states, or the end of it. Raises `DataError`."""
+        wanted = name.replace("\\", "/").removeprefix("./")
+        for known, path in self._source.items():
+            if known == wanted or known.endswith(f"/{wanted}"):
+                return path.read_bytes()
+            if path.suffix == ".zip" and (content := _zipped(path, wanted)) is not None:
+                return content
+        raise DataError(f"{where}: the image {name!r} is not in the source", hint="give the whole data set")
 
     def put(self, file: str, content: bytes) -> dict[str, str]:
         """Write one image; its fields of an item: `image_path`, relative to the parent of the set, and its SHA-256."""
@@ -57,10 +69,12 @@ class JoinedDataset(ABC):
     home: str
     directory: str
     splits: Mapping[str, Sizes] = {}
-    repo: str
-    revision: str
+    repo: str = ""
+    """Where it is on the hub; blank: the user brings the files."""
+    revision: str = "main"
+    """The pinned revision; where none is published, the commit is recorded."""
     patterns: tuple[str, ...]
-    lookup: str
+    lookup: str = "id"
     """The field of a source row that a manifest's ids name."""
     columns: tuple[str, ...] | None = None
 
@@ -79,7 +93,8 @@ class JoinedDataset(ABC):
     def rows(self, fetched: Fetched) -> Iterator[Row]:
         """Rows of the source, in file order."""
         for path in fetched.files.values():
-            yield from records(path, columns=self.columns)
+            if path.suffix.lower() in SUFFIXES:
+                yield from records(path, columns=self.columns)
 
     def row_id(self, row: Row) -> str:
         """The id of a source row; raises `DataError` where it has none."""
@@ -100,13 +115,8 @@ class JoinedDataset(ABC):
         ids = request.manifest_dir or Path(self.directory.replace("_split", "_id_split"))
         known = None if split == RATIO else manifests.read_manifest(ids, self.splits[split])
         request.report(f"{self.title}: {self.licence} ({self.home})")
-        fetched = (
-            local_files(request.sources)
-            if request.sources
-            else fetch(self.repo, request.revision or self.revision, self.patterns, endpoint=request.endpoint,
-                       cache=request.cache, report=request.report)
-        )  # fmt: skip
-        with self._writing(output) as (place, media):
+        fetched = self._fetched(request)
+        with self._writing(output, fetched) as (place, media):
             if known is None:
                 items = self._cut(fetched, request, media)
                 how: JsonObject = {"split": RATIO, "ratio": request.ratio, "seed": request.seed}
@@ -114,6 +124,18 @@ class JoinedDataset(ABC):
                 items = self._joined(fetched, known, str(ids), media)
                 how = {"split": split, "lookup": self.lookup}
             return self._write(output, place, items, {**fetched.origin, **how, "licence": self.licence})
+
+    def _fetched(self, request: Request) -> Fetched:
+        if request.sources:
+            return local_files(request.sources, self.patterns)
+        if not self.repo:
+            raise ConfigError(
+                f"{self.title} is not fetched by this command",
+                hint=f"download it ({self.home}), then: --source DIRECTORY; or --sample",
+            )
+        revision = request.revision or self.revision
+        return fetch(self.repo, revision, self.patterns, endpoint=request.endpoint, cache=request.cache,
+                     report=request.report)  # fmt: skip
 
     def sample(self, request: Request) -> Written:
         """Write the sample."""
@@ -127,12 +149,12 @@ class JoinedDataset(ABC):
         return check_split(self.name, place)
 
     @contextlib.contextmanager
-    def _writing(self, output: Path) -> Generator[tuple[Path, Media]]:
+    def _writing(self, output: Path, fetched: Fetched | None = None) -> Generator[tuple[Path, Media]]:
         """A parent directory with the staged set in it and, beside it, its images; both are renamed at the end, the
         images first."""
         images = images_directory(output)
         with whole(output) as place, contextlib.ExitStack() as stack:
-            media = Media(place / ".images", images.name)
+            media = Media(place / ".images", images.name, fetched.files if fetched else None)
             yield place, media
             if media.used:
                 target = stack.enter_context(whole(images, mark=""))
@@ -180,6 +202,14 @@ class JoinedDataset(ABC):
         if problems := check_split(self.name, place, images=place / ".images"):
             raise DataError(problems[0], hint="is this the data set at the right revision?")
         return Written(output, counts, manifest)
+
+
+def _zipped(archive: Path, wanted: str) -> bytes | None:
+    """A member of an archive by its path or the end of it; None where there is none."""
+    with zipfile.ZipFile(archive) as opened:
+        names = opened.namelist()
+        found = next((n for n in names if n == wanted or n.endswith(f"/{wanted}")), None)
+        return None if found is None else opened.read(found)
 
 
 def images_directory(output: Path) -> Path:

@@ -71,4 +71,4 @@ def _said(request: ChatRequest, role: str) -> str:
 
 def _text(parts: object) -> str:
     """The texts of a message with images."""
-    return "\n".join(p["text"] for p in json.loads(json.dumps(parts)) if p.get("type") == "text")
+    return "".join(p["text"] for p in json.loads(json.dumps(parts)) if p.get("type") == "text")

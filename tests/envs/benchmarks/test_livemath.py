@@ -22,9 +22,9 @@ from skillopt.envs.livemathematicianbench.dataloader import read_row
 from skillopt.envs.livemathematicianbench.rollout import chosen, score
 from skillopt.envs.registry import settings_schemas
 
-from .conftest import Config
+from ..conftest import Config
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(("seed", "order"), [(42, "A B E D C"), (1043, "A B D C E"), (2043, "D A E B C")])

@@ -1,0 +1,6 @@
+"""Write MathVerse's splits and images: the same command as `skillopt data get mathverse`."""
+
+from skillopt.cli.main import data_main
+
+if __name__ == "__main__":
+    data_main("mathverse")

@@ -1,0 +1,1 @@
+"""MMRB: reasoning over several images, which stand where the question names them."""
