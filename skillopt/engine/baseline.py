@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from skillopt.core.errors import StopRun
+from skillopt.core.item import SPLITS
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.engine.decision import Measured
@@ -13,6 +15,8 @@ from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.stages import staged
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
+from skillopt.records.codec import encode_record
+from skillopt.records.items import FILE, ItemRow
 from skillopt.records.vocabulary import Stage
 
 
@@ -31,9 +35,20 @@ async def baseline(context: RunContext, tally: Tally) -> Measured:
             f"only {score.n if score else 0} of {len(rollouts)} selection items could be measured with the initial "
             f"skill; the first error was: {first}"
         )
+    await asyncio.to_thread(write_items, context)
     count_rollouts(tally, Stage.BASELINE, rollouts)
     await asyncio.to_thread(write_rollout_dir, context.run_dir.root / "selection_eval_baseline", rollouts)
     return measured
+
+
+def write_items(context: RunContext) -> None:
+    """`items.jsonl`, for people: what was asked of whom, and the right answers."""
+    rows = [
+        ItemRow(id=item.id, split=name, task_type=item.task_type, golds=tuple(context.env.golds(item)))
+        for name in SPLITS
+        for item in context.splits.named(name)
+    ]
+    context.run_dir.write(FILE, "".join(f"{json.dumps(encode_record(row))}\n" for row in rows))
 
 
 def unmeasured(context: RunContext, reason: str) -> Measured:

@@ -17,12 +17,14 @@ from skillopt.core.errors import RunDirError
 from skillopt.core.item import safe_name
 from skillopt.core.json_types import JsonValue, as_array, as_object, parse_json
 from skillopt.core.skill import Skill
+from skillopt.records import items
 from skillopt.records.ablation import FOLDER, RESULT, AblationRecord
 from skillopt.records.codec import decode
 from skillopt.records.directory import LOGS
 from skillopt.records.epoch import RESULT_FILES, EpochRecord
 from skillopt.records.events import Event, read_event
 from skillopt.records.gate import VetoRecord
+from skillopt.records.items import ItemRow
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import Summary
@@ -91,6 +93,13 @@ class Run:
     def ablation(self) -> AblationRecord | None:
         """What each edit is worth, where `skillopt ablate` was asked."""
         return self._read(AblationRecord, f"{FOLDER}/{RESULT}")
+
+    @cached_property
+    def items(self) -> dict[str, ItemRow]:
+        """The items with their right answers, by id; empty for a run of an earlier version."""
+        path = self.root / items.FILE
+        rows = [decode(ItemRow, raw, str(path)) for raw in self._lines(path)]
+        return {row.id: row for row in rows}
 
     @cached_property
     def config(self) -> dict[str, JsonValue]:

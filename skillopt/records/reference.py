@@ -21,6 +21,7 @@ from skillopt.records.events import (
     Score,
     StageProgress,
 )
+from skillopt.records.items import ItemRow
 from skillopt.records.vocabulary import Action, Stage, Veto
 
 _FILES: tuple[tuple[type[object], str], ...] = (
@@ -36,6 +37,7 @@ _FILES: tuple[tuple[type[object], str], ...] = (
     (schema.PairedSummary, "`paired` of the summary"),
     (schema.RolloutRow, "a line of `results.jsonl`"),
     (schema.RunState, "`runtime_state.json`"),
+    (ItemRow, "a line of `items.jsonl`"),
     (schema.SpentRow, "a row of `logs/ledger.json`"),
     (schema.Clock, "`logs/timings.json`"),
     (EvalSummary, "`eval_summary.json`"),

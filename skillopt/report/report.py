@@ -14,6 +14,7 @@ from skillopt.records.reading import Run
 from skillopt.records.schema import GateRecord, StepRecord, Summary
 from skillopt.report.epochs import epochs_section
 from skillopt.report.factorial import line_effects
+from skillopt.report.next_steps import next_section
 from skillopt.report.reasons import alarms, candidate_counts, nothing_measured, why_nothing
 from skillopt.report.reflection import notes_section, reflection_remarks
 from skillopt.report.sealed_test import score_of, sealed_test, table, task_types
@@ -32,6 +33,7 @@ def render_report(summary: Summary, steps: Sequence[StepRecord], initial_text: s
     parts = [
         f"# {headline(summary, initial_text, best_text)}",
         _lead(summary, steps, initial_text == best_text),
+        next_section(summary, steps, unchanged=initial_text == best_text),
         sealed_test(summary),
         task_types(summary),
         _steps(steps),

@@ -1,0 +1,72 @@
+"""What to do next with a run that came to this: at most a few commands, the most useful one first.
+
+A pure function of the summary and the steps. It never says more than the verdict does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillopt.gate.power import LEVEL, NOISE, items_to_see
+from skillopt.records.schema import StepRecord, Summary
+from skillopt.report.reasons import nothing_measured
+
+_MOST_ITEMS = 2_000
+"""More are not counted: few have them, and counting is dear."""
+
+
+def next_steps(summary: Summary, steps: Sequence[StepRecord], *, unchanged: bool) -> tuple[str, ...]:
+    """Sentences with commands, in the order of doing."""
+    if not summary.planned_steps and not summary.total_steps and not summary.measured:
+        return ("The run has not ended: type the same command again, it goes on from here.",)
+    if nothing_measured(summary):
+        return ("Mend what stopped the run, then type the same command again: answers that were paid for are kept.",)
+    found: list[str] = []
+    if summary.stopped:
+        found.append("The run was stopped: raise the limit and type the same command again, it goes on from here.")
+    paired = summary.paired
+    if unchanged:
+        found += _unchanged(summary, steps)
+    elif paired is None:
+        found.append("Measure the skill: `skillopt eval --config <run>/config.yaml --skill <run>/best_skill.md`.")
+    elif paired.interval[0] > 0:
+        found.append("Ship it: `skillopt export <run> --to claude` (or another agent, a directory, zip).")
+        found.append("See what each change is worth, and leave out what pays nothing: `skillopt ablate <run> --prune`.")
+    elif paired.interval[1] < 0:
+        found.append("Do not ship it: the skill is worse on items that it never saw. Keep the initial one.")
+    else:
+        found.append(_more_items(paired.delta, paired.n))
+    if paired is not None and paired.lost and not unchanged:
+        one = paired.lost[0]
+        found.append(f"Look at what was lost: `skillopt show <run> {one}`; all flips: `skillopt view <run>`.")
+    return tuple(found)
+
+
+def _unchanged(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
+    if summary.unproven_draft:
+        return ["A draft is left unproven (`draft_skill.md`): add selection items, or train more epochs."]
+    if (summary.baseline_selection_hard or 0.0) >= 1.0:
+        return ["Take harder items: the initial skill already solves every selection item."]
+    if steps and all(record.gate.action.skipped for record in steps):
+        return ["Try a stronger optimizer (`model.optimizer`): it proposed no usable edit."]
+    return ["See why candidates failed: `skillopt view <run>`; more items or a stronger optimizer are what helps most."]
+
+
+def _more_items(delta: float, n: int) -> str:
+    if delta <= 0:
+        return "Keep the initial skill: the sealed test shows no gain. `skillopt view <run>` says which items changed."
+    needed = items_to_see(delta, NOISE, alpha=LEVEL / 2, most=_MOST_ITEMS)
+    if needed is None:
+        return f"A gain of {100 * delta:.1f} points takes over {_MOST_ITEMS:,} test items to show: little is won."
+    if needed <= n:
+        return "The gain is not shown on these test items: measure on new ones before you ship it (`skillopt eval`)."
+    return (
+        f"To show a gain of {100 * delta:.1f} points takes about {needed} test items, and there were {n}: add items, "
+        "or measure on new ones with `skillopt eval` before you ship it."
+    )
+
+
+def next_section(summary: Summary, steps: Sequence[StepRecord], *, unchanged: bool) -> str:
+    """The section of the report; blank where there is nothing to do."""
+    lines = [f"- {text}" for text in next_steps(summary, steps, unchanged=unchanged)]
+    return "## Do this next\n\n" + "\n".join(lines) if lines else ""

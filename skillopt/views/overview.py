@@ -1,0 +1,110 @@
+"""A whole run as one view model: what the screen prints, the page draws, and a dashboard may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skillopt.explain.skill_diff import ChangedLine, diff_skills
+from skillopt.explain.skill_ref import NamedSkill
+from skillopt.records.reading import Run
+from skillopt.records.rows import SpentRow
+from skillopt.records.summary import Difference, ScoreSummary, Summary
+from skillopt.report.next_steps import next_steps
+from skillopt.report.report import headline
+from skillopt.views.course import Point, course
+from skillopt.views.items import ItemView, item_views
+from skillopt.views.matrix import Matrix, matrices
+from skillopt.views.measurements import measurements
+from skillopt.views.worth import TokenCost, Worth, token_cost, traced_best, worths
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One task type on the sealed test; scores are hard accuracy."""
+
+    name: str
+    items: int
+    before: float | None
+    after: float | None
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """See the module. `scores` are the sealed test's rows by skill; `spent` is the bill, speculation included."""
+
+    name: str
+    headline: str
+    verdict: str
+    status: str
+    stopped: str
+    models: Mapping[str, str]
+    metric: str
+    scores: tuple[tuple[str, ScoreSummary], ...]
+    paired: Difference | None
+    classes: tuple[ClassRow, ...]
+    course: tuple[Point, ...]
+    worths: tuple[Worth, ...]
+    tokens: TokenCost
+    diff: tuple[tuple[ChangedLine, ...], ...]
+    items: tuple[ItemView, ...]
+    matrices: tuple[Matrix, ...]
+    spent: tuple[SpentRow, ...]
+    usd: float | None
+    next_steps: tuple[str, ...]
+
+    @property
+    def changed(self) -> tuple[ItemView, ...]:
+        """Items that the best skill answers better or worse than the initial one: lost ones first."""
+        found = [v for v in self.items if v.verdict in ("lost", "won")]
+        return tuple(sorted(found, key=lambda v: (v.verdict, v.split)))
+
+
+def overview(run: Run) -> Overview:
+    """Read it all, from records only. Raises `RunDirError` for damaged ones."""
+    summary = run.summary or Summary(verdict="The run has not ended.")
+    initial, best = run.initial, run.best
+    measured = measurements(run)
+    items = item_views(run, measured)
+    tests = (("initial", summary.baseline_test), ("best", summary.test), ("final", summary.final_test))
+    diff = diff_skills(NamedSkill("initial skill", initial, run), NamedSkill("best skill", best, run))
+    return Overview(
+        name=run.root.resolve().name,
+        headline=headline(summary, initial.text, best.text),
+        verdict=summary.verdict,
+        status=run.status,
+        stopped=summary.stopped or "",
+        models=summary.models,
+        metric=summary.test.metric,
+        scores=tuple((name, score) for name, score in tests if score.total),
+        paired=summary.paired,
+        classes=_classes(summary),
+        course=course(run, measured),
+        worths=worths(run, traced_best(run)),
+        tokens=token_cost(run, measured),
+        diff=diff.hunks,
+        items=items,
+        matrices=matrices(run, measured, items),
+        spent=run.ledger.calls,
+        usd=summary.cost.usd,
+        next_steps=next_steps(summary, run.steps, unchanged=initial == best),
+    )
+
+
+def _classes(summary: Summary) -> tuple[ClassRow, ...]:
+    """By task type; empty where the items are of one kind."""
+    before = summary.test_by_task_type.get("test_eval_baseline", {})
+    after = summary.test_by_task_type.get("test_eval", {})
+    names = [name for name in dict.fromkeys((*before, *after)) if name != "overall"]
+    if len(names) < 2:
+        return ()
+    by_type = summary.paired.by_type if summary.paired is not None else {}
+    return tuple(
+        ClassRow(
+            name, max(rows[name].total for rows in (before, after) if name in rows),
+            before[name].hard_acc if name in before else None, after[name].hard_acc if name in after else None,
+            by_type.get(name),
+        )
+        for name in sorted(names)
+    )  # fmt: skip
