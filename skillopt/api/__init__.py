@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from skillopt.api.exporting import undo_export as undo_export
     from skillopt.api.given.configuring import Resolved as Resolved
     from skillopt.api.given.configuring import configuration as configuration
+    from skillopt.api.looking import ItemView as ItemView
+    from skillopt.api.looking import Overview as Overview
+    from skillopt.api.looking import item as item
+    from skillopt.api.looking import look as look
+    from skillopt.api.looking import view as view
     from skillopt.api.measuring import SelfTest as SelfTest
     from skillopt.api.measuring import selftest as selftest
     from skillopt.api.optimizing import optimize as optimize
@@ -61,14 +66,16 @@ _HOMES = {
     "evaluate_async": "evaluating", "Evaluation": "evaluating", "export": "exporting", "Exported": "exporting",
     "undo_export": "exporting", "lint": "explaining", "LintReport": "explaining",
     "optimize": "optimizing", "optimize_async": "optimizing", "plan": "optimizing", "Result": "shown.result",
+    "item": "looking", "ItemView": "looking", "look": "looking", "Overview": "looking", "view": "looking",
     "selftest": "measuring", "SelfTest": "measuring",
 }  # fmt: skip
 
 __all__ = [
     "Ablation", "Blamed", "Calibration", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation",
-    "Exported", "LintReport", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate", "blame", "calibrate", "compare",
-    "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate", "evaluate_async",
-    "export", "items_for", "lint", "optimize", "optimize_async", "plan", "selftest", "shows", "undo_export",
+    "Exported", "ItemView", "LintReport", "Overview", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate",
+    "blame", "calibrate", "compare", "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate",
+    "evaluate_async", "export", "item", "items_for", "lint", "look", "optimize", "optimize_async", "plan",
+    "selftest", "shows", "undo_export", "view",
 ]  # fmt: skip
 
 

@@ -99,7 +99,7 @@ def _classes(summary: Summary) -> tuple[ClassRow, ...]:
     names = [name for name in dict.fromkeys((*before, *after)) if name != "overall"]
     if len(names) < 2:
         return ()
-    by_type = summary.paired.by_type if summary.paired is not None else {}
+    by_type: Mapping[str, Difference] = summary.paired.by_type if summary.paired is not None else {}
     return tuple(
         ClassRow(
             name, max(rows[name].total for rows in (before, after) if name in rows),

@@ -5,10 +5,12 @@ Long texts are cut, and so are items without a change where there are very many,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from skillopt.views.chart import curve
 from skillopt.views.matrix import Cell
@@ -27,12 +29,23 @@ def page(found: Overview) -> str:
 
 def visible(text: str, most: int = MOST_TEXT) -> str:
     """A text without what is not shown (control characters, marks that turn the writing round), cut to a length."""
-    plain = "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text.replace("\r\n", "\n"))
+    plain = _printable(text)
     if len(plain) <= most:
         return plain
     if most <= _LINE:
         return f"{plain[: most - 1].rstrip()}…"
     return f"{plain[:most]} … ({len(plain) - most:,} characters more)"
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text.replace("\r\n", "\n"))
+
+
+def _shown(value: object) -> object:
+    """What is put into the page: no text brings a control character, also where nobody thought of it."""
+    return _printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _mark(cell: Cell) -> str:
@@ -63,7 +76,11 @@ def _interval(bounds: tuple[float, float] | None) -> str:
 def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    environment.filters.update(visible=visible, mark=_mark, sign=_sign, score=_score, interval=_interval)
+    filters: Mapping[str, Callable[..., object]] = {
+        "visible": visible, "mark": _mark, "sign": _sign, "score": _score, "interval": _interval,
+    }  # fmt: skip
+    for name, function in filters.items():
+        environment.filters[name] = function  # pyright: ignore[reportUnknownMemberType]
     return environment.get_template("page.html")
