@@ -8,17 +8,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skillopt.config.skill_header import read_header
-from skillopt.core.lint import Finding
-from skillopt.ship.archive import packed
-from skillopt.ship.installing import install
-from skillopt.ship.installing import undo as undo_at
-from skillopt.ship.package import build_package
 from skillopt.ship.places import AGENTS, Place, Scope, find_place
-from skillopt.ship.provenance import Provenance
-from skillopt.ship.receipts import Receipt, Receipts
-from skillopt.ship.source import SKILL_FILE, File, find_source
+
+if TYPE_CHECKING:
+    from skillopt.core.lint import Finding
+    from skillopt.ship.provenance import Provenance
+    from skillopt.ship.receipts import Receipt
 
 __all__ = ["AGENTS", "Exported", "Undone", "export", "undo_export"]
 
@@ -38,6 +35,8 @@ class Exported:
 
     def undo(self) -> Undone:
         """Put back what stood there before. Raises `DataError` when a file was changed since."""
+        from skillopt.ship.installing import undo as undo_at
+
         return _undone(self.place, undo_at(self.place, self.place.package(self.name)))
 
 
@@ -72,6 +71,11 @@ def export(
     >>> done.path.relative_to(place).as_posix()
     '.claude/skills/brief'
     """
+    from skillopt.ship.archive import packed
+    from skillopt.ship.installing import install
+    from skillopt.ship.package import build_package
+    from skillopt.ship.source import File, find_source
+
     where = _place(to, scope, project)
     found = find_source(str(source))
     package = build_package(found, name=name, description=description, tool=_tool())
@@ -99,6 +103,10 @@ def undo_export(
 
     Raises `DataError` when there is none, or when somebody has changed a file of it since.
     """
+    from skillopt.config.skill_header import read_header
+    from skillopt.ship.installing import undo as undo_at
+    from skillopt.ship.source import find_source
+
     where = _place(to, scope, project)
     if not name and source is not None:
         header = read_header(find_source(str(source)).skill)
@@ -115,12 +123,14 @@ def _undone(place: Place, receipt: Receipt) -> Undone:
 
 
 def _receipt_file(place: Place, receipt: Receipt) -> Path:
+    from skillopt.ship.receipts import Receipts
+
     return Receipts(place.state).path(receipt.id)
 
 
 def _rivals(place: Place, name: str) -> list[str]:
     """Packages of the same name in other folders that the same program reads."""
-    found = [folder / name for folder in place.others if (folder / name / SKILL_FILE).is_file()]
+    found = [folder / name for folder in place.others if (folder / name / "SKILL.md").is_file()]
     return [f"{path} has the same name, and {place.label.partition(',')[0]} reads it too" for path in found]
 
 

@@ -22,8 +22,10 @@ PAGE = "view.html"
 def look(run: str | Path) -> Overview:
     """A run as people see it: verdict, scores, classes, course, what each change is worth, items, cost, next steps.
 
-    >>> look("outputs/demo").headline  # doctest: +SKIP
-    'Better: +50.0 points on the sealed test'
+    >>> look("no_such_run")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    skillopt.core.errors.RunDirError: no_such_run is not in a run directory ...
     """
     return overview(_opened(run))
 
