@@ -63,6 +63,10 @@ class Call:
         value: object = getattr(self.args, name, None)
         return tuple(str(part) for part in value) if isinstance(value, (list, tuple)) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
+    def path(self, name: str) -> Path:
+        """A flag that names a file, seen from the caller's directory."""
+        return self.cwd / Path(self.text(name)).expanduser()
+
     def on(self, name: str) -> bool:
         """A switch."""
         return bool(getattr(self.args, name, False))

@@ -69,6 +69,8 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Command]:
         sub.allow_abbrev = False
         if entry is command:
             entry.flags(sub)
+    if not named and not {"-h", "--help"} & set(argv):
+        raise UsageError("no command given", hint="see skillopt-sleep --help")
     args = parser.parse_args(argv)
     if command is None:
         raise UsageError("no command given", hint="see skillopt-sleep --help")
