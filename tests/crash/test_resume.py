@@ -141,7 +141,7 @@ async def test_two_processes_on_one_directory(rig: Rig) -> None:
     assert len(err.decode().strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("median_s", [0.0, 0.02])
+@pytest.mark.parametrize("median_s", [0.0, 0.008])
 async def test_width_and_speed_change_nothing(rig: Rig, median_s: float) -> None:
     """One worker or twenty-four, fast or slow answers: decisions are taken on ordered prefixes."""
     reference = without_place(await rig.finished("reference"))

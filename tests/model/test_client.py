@@ -126,11 +126,11 @@ async def test_reservation_is_made_for_what_is_sent_not_for_what_waits(rig):
 
 
 async def test_deadline_covers_attempts_and_waits(rig):
-    r = rig(ScriptedBackend(sequence(TransientModelError("busy", retry_after=5.0))))
+    r = rig(ScriptedBackend(sequence(TransientModelError("busy", retry_after=60.0))))
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="busy"):
         await r.chat(deadline_s=0.3)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 20
 
 
 async def test_deadline_stops_a_silent_provider(rig):

@@ -13,7 +13,7 @@ def lives(pid: int) -> bool:
         return False
 
 
-def gone(pids: list[int], seconds: float = 5.0) -> bool:
+def gone(pids: list[int], seconds: float = 60.0) -> bool:
     until = time.monotonic() + seconds
     while any(map(lives, pids)):
         if time.monotonic() > until:
@@ -22,7 +22,7 @@ def gone(pids: list[int], seconds: float = 5.0) -> bool:
     return True
 
 
-def told(path: Path, seconds: float = 10.0) -> int:
+def told(path: Path, seconds: float = 60.0) -> int:
     """The number that a process writes into a file."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -56,7 +56,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return made
 
 
-def gone(pid: int, seconds: float = 5.0) -> bool:
+def gone(pid: int, seconds: float = 30.0) -> bool:
     """Whether the process ends in time; a zombie of somebody else's counts as ended."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -70,7 +70,7 @@ def gone(pid: int, seconds: float = 5.0) -> bool:
     return False
 
 
-async def noticed(lease: EngineLease, seconds: float = 5.0) -> TransientModelError | None:
+async def noticed(lease: EngineLease, seconds: float = 60.0) -> TransientModelError | None:
     """What the lease says once the child's end has been noticed."""
     until = time.monotonic() + seconds
     while (lost := lease.lost()) is None and time.monotonic() < until:
@@ -147,7 +147,7 @@ def test_a_parent_killed_while_the_model_loads(stage: Stage) -> None:
     stage.path.write_bytes(b"SLOW")
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(stage.path), "tiny"])
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not (found := children.read_text().split()) and time.monotonic() < until:
         time.sleep(0.02)
     time.sleep(0.5)

@@ -41,14 +41,25 @@ def waiting(rig):
     return make
 
 
+async def down(r) -> None:
+    """Wait until the outage has been noticed."""
+
+    async def noticed():
+        while not r.told:
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(noticed(), 60)
+
+
 @pytest.mark.parametrize("width", [1, 3, 24])
 async def test_every_call_is_answered_after_the_outage(waiting, width):
     provider = Provider()
     r = waiting(provider, width=width)
     await r.chat("before")
     provider.fault = GONE
-    calls = [asyncio.ensure_future(r.chat(f"q{i}", deadline_s=1.0)) for i in range(60)]
-    await asyncio.sleep(2.5)
+    calls = [asyncio.ensure_future(r.chat(f"q{i}", deadline_s=0.5)) for i in range(60)]
+    await down(r)
+    await asyncio.sleep(0.8)  # longer than any call may take
     during = len(provider.sent)
     provider.fault = "fine"
     replies = await asyncio.gather(*calls)
@@ -56,7 +67,7 @@ async def test_every_call_is_answered_after_the_outage(waiting, width):
     assert during <= 5 * width + 15, "one call at a time tries"
     start, end = r.told
     assert isinstance(start, OutageStart) and "the cluster restarts" in start.reason
-    assert isinstance(end, OutageEnd) and end.outcome == "done" and 2.0 < end.seconds < 5
+    assert isinstance(end, OutageEnd) and end.outcome == "done" and end.seconds > 0.7
     assert r.client.limiter.width == width, "an outage is no refusal"
 
 
@@ -69,7 +80,7 @@ async def test_it_is_given_up_in_order(waiting):
     results = await asyncio.gather(*(r.chat(f"q{i}") for i in range(30)), return_exceptions=True)
     assert all(isinstance(result, CircuitOpen) for result in results)
     assert "did not answer for 1.2 s: 503: the cluster restarts" in str(results[0])
-    assert 1.0 < time.monotonic() - started < 6
+    assert time.monotonic() - started > 1.0
     assert [type(event) for event in r.told] == [OutageStart, OutageEnd] and r.told[1].outcome == "stopped"
 
 
@@ -77,10 +88,9 @@ async def test_an_endpoint_that_never_answered_is_not_waited_for(waiting):
     provider = Provider()
     provider.fault = GONE
     r = waiting(provider, width=24)
-    started = time.monotonic()
     results = await asyncio.gather(*(r.chat(f"q{i}", attempts=2) for i in range(60)), return_exceptions=True)
     assert any(isinstance(result, CircuitOpen) for result in results)
-    assert time.monotonic() - started < 5
+    assert not r.told
 
 
 async def test_an_answer_of_an_earlier_process_counts(waiting):
@@ -92,7 +102,7 @@ async def test_an_answer_of_an_earlier_process_counts(waiting):
     await again.chat("before")
     provider.fault = GONE
     call = asyncio.ensure_future(again.chat("after"))
-    await asyncio.sleep(1.0)
+    await down(again)
     provider.fault = "fine"
     assert (await call).text == "fine"
 
@@ -132,7 +142,7 @@ async def test_silence_of_many_calls_is_an_outage_of_one_is_not(waiting):
     with pytest.raises(DeadlineExceeded):
         await r.chat("alone", deadline_s=0.1)
     calls = [asyncio.ensure_future(r.chat(f"q{i}", deadline_s=0.3)) for i in range(24)]
-    await asyncio.sleep(1.0)
+    await down(r)
     hang = 0.0
     assert [reply.text for reply in await asyncio.gather(*calls)] == ["fine"] * 24
 
@@ -143,7 +153,7 @@ async def test_a_users_fault_ends_the_wait_at_once(waiting):
     await r.chat("before")
     provider.fault = GONE
     call = asyncio.ensure_future(r.chat("q"))
-    await asyncio.sleep(0.6)
+    await down(r)
     provider.fault = FatalModelError("401: bad key")
     with pytest.raises(FatalModelError, match="bad key"):
         await call
@@ -161,11 +171,10 @@ async def test_a_wish_to_end_is_heard_during_the_wait(waiting):
     await r.chat("before")
     provider.fault = GONE
     calls = [asyncio.ensure_future(r.chat(f"q{i}")) for i in range(12)]
-    await asyncio.sleep(1.0)
-    wished, started = True, time.monotonic()
+    await down(r)
+    wished = True
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(result, Interrupted) for result in results)
-    assert time.monotonic() - started < 3
 
 
 async def test_cancelling_the_call_that_tries_lets_another_try(waiting):
@@ -174,7 +183,8 @@ async def test_cancelling_the_call_that_tries_lets_another_try(waiting):
     await r.chat("before")
     provider.fault = GONE
     calls = [asyncio.ensure_future(r.chat(f"q{i}")) for i in range(12)]
-    await asyncio.sleep(1.2)
+    await down(r)
+    await asyncio.sleep(0.2)
     for call in calls[:6]:
         call.cancel()
     provider.fault = "fine"
