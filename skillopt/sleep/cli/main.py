@@ -1,25 +1,25 @@
 """The way in: reads the arguments, runs one command, turns its errors into a line and an exit code.
 
-Only the module of the command that was asked for is loaded, so that the help answers at once. An error a user can cause
+Only the module of the command that was asked for is loaded, and what a run needs only when there is one, so that the
+help answers at once. An error a user can cause
 is one line on stderr (with `--json` an object on stdout); a traceback is a fault of ours.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from skillopt.core.errors import SkillOptError
-from skillopt.core.redact import redact
-from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.table import COMMANDS, Command, find
 from skillopt.sleep.errors import SleepError, UsageError
-from skillopt.sleep.state.private import private_umask
+
+if TYPE_CHECKING:
+    from skillopt.sleep.cli.call import Call
 
 ABOUT = "Learns at night from the sessions you had with a coding agent, and proves it before you see it."
 
@@ -38,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args, command = parse(arguments)
     except SleepError as fault:
         return _told(fault, as_json="--json" in arguments, stdout=sys.stdout, stderr=sys.stderr)
+    from skillopt.sleep.cli.call import Call
+    from skillopt.sleep.state.private import private_umask
+
     with private_umask() as users_umask:
         call = Call(args, os.environ, Path.cwd(), users_umask=users_umask)
         return run(command, call)
@@ -45,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(command: Command, call: Call) -> int:
     """Run a command for a call, its errors told; the exit code."""
+    import asyncio
+
     try:
         return asyncio.run(command.run(call))
     except SkillOptError as fault:
@@ -78,6 +83,9 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Command]:
 
 
 def _told(fault: SkillOptError, *, as_json: bool, stdout: TextIO, stderr: TextIO, call: Call | None = None) -> int:
+    from skillopt.core.redact import redact
+    from skillopt.sleep.cli.call import Call
+
     if as_json and call is not None:
         call.json({"ok": False, "error": getattr(fault, "name", "failure"), "message": str(fault)})
     elif as_json:

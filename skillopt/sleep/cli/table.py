@@ -6,12 +6,13 @@ import argparse
 import importlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from skillopt.sleep.cli.call import Call
+if TYPE_CHECKING:
+    from skillopt.sleep.cli.call import Call
 
 FlagsOf = Callable[[argparse.ArgumentParser], None]
-RunOf = Callable[[Call], Awaitable[int]]
+RunOf: TypeAlias = "Callable[[Call], Awaitable[int]]"
 
 
 @dataclass(frozen=True)
