@@ -6,7 +6,7 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.core.errors import FatalModelError, ModelError
 from skillopt.harnesses.failure import BAD_ANSWERS, Failure
 from skillopt.harnesses.harness_run import HarnessRun
-from skillopt.model.providers.cli_fault import error_of
+from skillopt.harnesses.model_error import error_of
 from skillopt.model.types import Usage
 from skillopt.model.usage import believable
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 _GRID = 1680
 """Steps of one point of score: means of one to eight repeats, and their halves, lie on it exactly."""
@@ -26,7 +27,12 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     divisor = math.gcd(*steps) if steps else 0
     if not divisor:
         return 1.0
-    steps = [step // divisor for step in steps]
+    return _tail(tuple(sorted(step // divisor for step in steps)))
+
+
+@lru_cache(maxsize=4096)
+def _tail(steps: tuple[int, ...]) -> float:
+    """Share of sign patterns whose sum is at least that of `steps`."""
     width = len(steps) + 1
     counts = 1  # digit i in base 2^width: sign patterns whose positive part comes to i
     for step in steps:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from skillopt.core.errors import DataError
-from skillopt.sleep.proposal.screen import CODES, run_hashes, screened
+from skillopt.sleep.proposal.screen import CODES, screened
 from skillopt.sleep.proposal.targets import targets_of
+from skillopt.sleep.sources.runs import runs_of
 
 PLANTED = {
     "secret": "Use the token ghp_0123456789abcdefghijABCDEFGHIJ012345 for releases",
@@ -23,7 +24,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("code", CODES)
 def test_s25_every_code_is_met_by_its_planted_rule(code: str) -> None:
-    runs = run_hashes("then: The quick brown fox jumps over the lazy dog, today.")
+    runs = frozenset(runs_of("then: The quick brown fox jumps over the lazy dog, today."))
     assert code in screened(PLANTED[code], project=Path("/home/ana/shop"), tool_runs=runs)
 
 

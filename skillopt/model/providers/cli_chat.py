@@ -24,7 +24,7 @@ from skillopt.harnesses.codex import Codex, CodexOptions
 from skillopt.harnesses.copilot import Copilot, CopilotOptions
 from skillopt.harnesses.job import Cli, Endpoint, Job, find_program, link_login
 from skillopt.harnesses.launch import run
-from skillopt.model.providers.cli_fault import error_of
+from skillopt.harnesses.model_error import error_of
 from skillopt.model.providers.cli_question import Question, asked, in_words, with_tool_calls
 from skillopt.model.providers.wire.encodable import encodable
 from skillopt.model.types import BackendSettings, ChatReply, ChatRequest, Usage

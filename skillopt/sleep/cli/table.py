@@ -39,6 +39,13 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("plan", "what a night would read, learn from and cost; spends nothing", "plan", ("dry-run",)),
     Command("harvest", "read the sessions in and show what keeps coming back", "harvest"),
+    Command("status", "last nights, what waits for you, what is in force", "status"),
+    Command("review", "a night's report, its diff, and what waits for a decision", "review"),
+    Command("adopt", "apply a proposal to the live files", "adopt"),
+    Command("reject", "turn a proposal or a rule down, with a reason", "reject"),
+    Command("revert", "put the live files back to what they were before a night", "revert"),
+    Command("gc", "remove old closed nights", "gc"),
+    Command("demo", "a whole night on a toy project, without a key or a network", "demo"),
 )
 
 

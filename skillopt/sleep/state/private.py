@@ -56,6 +56,15 @@ def write_bytes(path: Path, data: bytes) -> None:
         os.umask(before)
 
 
+def make_file(path: Path) -> None:
+    """An empty file of mode 0600 at `path`; what exists stays as it is."""
+    make_directory(path.parent)
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, FILE))
+    except OSError as fault:
+        raise StateError(f"cannot write {path}: {fault.strerror or fault}") from fault
+
+
 def write_text(path: Path, text: str) -> None:
     """Put `text` at `path` as UTF-8, line ends as they are."""
     write_bytes(path, text.encode("utf-8", "surrogatepass"))

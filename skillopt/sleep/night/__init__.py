@@ -1,0 +1,1 @@
+"""The course of a night: incumbent, reflection, screen, trial, confirmation, staging, report."""
