@@ -21,7 +21,6 @@ from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import NEEDS, OPEN_SECONDS, STEP_SECONDS, Episodic, Reset, Step
 from skillopt.envs.episodes.work import NAME, EpisodeSession, payload_of, reset_from, step_from
 from skillopt.envs.scoring import Scoring
-from skillopt.store.journal import Recorded
 from skillopt.work.errors import WorkerLost, WorkFailed
 from skillopt.work.executor import Session
 from skillopt.work.inline import HeldSession
@@ -100,6 +99,8 @@ class Simulator:
         journal = self._scoring.journal
         if journal is None:
             return value
+        from skillopt.store.journal import Recorded  # a misspelt key is told without a database
+
         fields = dict[str, JsonValue](value)
         stored = journal.put_now(
             self._key,
