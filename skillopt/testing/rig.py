@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import functools
 import json
 import shutil
 import socket
@@ -77,6 +78,8 @@ class Rig:
         self, zygote: Zygote, server: LatencyServer, root: Path, data: Path, kept: FinishedRuns | None = None
     ) -> None:
         self.zygote, self.server, self.root, self.data, self._kept = zygote, server, root, data, kept
+        self.short_waits = False
+        """See `Zygote.start`."""
 
     def own_data(self) -> Path:
         """Data that this test may change, for configurations written from now on."""
@@ -94,7 +97,8 @@ class Rig:
 
     async def command(self, *arguments: str, die: str = "", environ: dict[str, str] | None = None) -> Ended:
         """Any `skillopt` command line."""
-        return await asyncio.to_thread(self.zygote.run, list(arguments), die=die, environ=environ)
+        run = functools.partial(self.zygote.run, die=die, environ=environ, short_waits=self.short_waits)
+        return await asyncio.to_thread(run, list(arguments))
 
     async def train(self, name: str, *more: str) -> Ended:
         return await self.command(*self.arguments(name, *more))

@@ -15,6 +15,13 @@ from skillopt.testing.toy_task import answer
 from skillopt.testing.trees import differences, tree
 
 
+@pytest.fixture
+def rig(rig: Rig) -> Rig:
+    """Which waits there are is proven in tests/model/traffic; here the answers count."""
+    rig.short_waits = True
+    return rig
+
+
 def without_usage(files: Mapping[str, bytes]) -> dict[str, Any]:
     """A tree without what retried replies cost: an answer that was asked twice was billed twice, and says so."""
 
