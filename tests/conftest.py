@@ -5,6 +5,7 @@ The last is `pytest-socket` with `--allow-hosts` in pyproject.toml: a test that 
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,19 @@ from skillopt.testing.zygote import Zygote
 from tests import examples
 
 examples.load_profile()
+
+FAST = Path("/dev/shm")
+"""Memory: nothing here is about the loss of power, and runs by the thousand flush a great deal."""
+ROOM = 4 * 2**30
+
+
+def pytest_configure() -> None:
+    """Temporary directories in memory where there is room, as far as nobody has said where else."""
+    if "PYTEST_DEBUG_TEMPROOT" in os.environ or not os.access(FAST, os.W_OK) or shutil.disk_usage(FAST).free < ROOM:
+        return
+    place = FAST / f"skillopt-tests-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(place)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from skillopt.agents.base import Attempt as Attempt
 from skillopt.agents.base import Sampling as Sampling
 from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
 from skillopt.envs.episodes.protocol import Episodic
 from skillopt.envs.scoring import ScoreContext as ScoreContext
@@ -121,13 +122,13 @@ def reseeded(env: Env, items: Sequence[Item], seed: int) -> tuple[Item, ...]:
 
 def hidden_reference(env: Env, item: Item) -> str:
     """What the environment knows of an item's solution besides the gold value; blank for most environments."""
-    return (env.hidden_reference(item) or "").strip() if isinstance(env, Referenced) else ""
+    return (env.hidden_reference(item) or "").strip() if offers(env, Referenced) else ""
 
 
 def takes_readout(env: Env) -> bool:
     """Whether the target may be asked a diagnostic question beside the task. An environment in which every word of a
     reply is the answer says no with an attribute `takes_readout = False`, and one of episodes by being one."""
-    return bool(getattr(env, "takes_readout", True)) and not isinstance(env, Episodic)
+    return bool(getattr(env, "takes_readout", True)) and not offers(env, Episodic)
 
 
 def reads_workspace(env: Env) -> bool:
@@ -147,7 +148,7 @@ class GivesFiles(Protocol):
 
 def given_files(env: Env, item: Item) -> Mapping[str, bytes]:
     """The files of an item that an agent finds in its directory; none for most environments."""
-    return env.given_files(item) if isinstance(env, GivesFiles) else {}
+    return env.given_files(item) if offers(env, GivesFiles) else {}
 
 
 class EnvConfig(Protocol):

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from skillopt.core.aio import gather_all
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Scored
 from skillopt.envs.base import Env
 from skillopt.envs.judged import needs_judge
@@ -74,10 +75,10 @@ async def positive_control(
 ) -> Control | None:
     """Score gold and nonsense for a few items. None where the environment knows no right reply, or its judge is not at
     hand. Raises what scoring raises."""
-    if not isinstance(env, KnowsReplies) or (needs_judge(env) and scoring.judge is None):
+    if not offers(env, KnowsReplies) or (needs_judge(env) and scoring.judge is None):
         return None
     pairs = [(item, reply) for item in items[:ITEMS] if (reply := env.gold_reply(item)) is not None]
-    again = twice and isinstance(env, KeepsScores) and not needs_judge(env)
+    again = twice and offers(env, KeepsScores) and not needs_judge(env)
     rows = await gather_all([_row(env, item, reply, scoring, again=again) for item, reply in pairs])
     known = [row for row in rows if row is not None]
     wrong = next((row for row in known if row.gold.hard < env.pass_threshold), None)

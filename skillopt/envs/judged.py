@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from skillopt.core.offers import offers
+
 
 @runtime_checkable
 class Judged(Protocol):
@@ -20,7 +22,7 @@ class Judged(Protocol):
 
 def judge_texts(env: object) -> list[str]:
     """What the judge of an environment is told; empty where there is no judge."""
-    return list(env.judge_texts()) if isinstance(env, Judged) else []
+    return list(env.judge_texts()) if offers(env, Judged) else []
 
 
 def needs_judge(env: object) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference, reads_workspace
 from skillopt.envs.judged import judge_calls, judge_texts, needs_judge
@@ -78,7 +79,7 @@ class WithReadout:
         return judge_texts(self.inner)
 
     def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
-        return self.inner.score_rests_on(item, attempt) if isinstance(self.inner, KeepsScores) else None
+        return self.inner.score_rests_on(item, attempt) if offers(self.inner, KeepsScores) else None
 
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         return await score_attempt(self.inner, item, attempt, replace(ctx, scoring=replace(ctx.scoring, journal=None)))

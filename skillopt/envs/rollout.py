@@ -17,6 +17,7 @@ from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
@@ -109,14 +110,14 @@ async def _rolled_out(
 
 
 async def _attempt(env: Env, task: Task, target: ChatModel | Agent, scoring: Scoring) -> Attempt:
-    if isinstance(target, Agent) and not takes_agents(env):
+    if offers(target, Agent) and not takes_agents(env):
         raise no_agent(env)
-    if isinstance(env, Episodic) and not isinstance(target, Agent):
+    if offers(env, Episodic) and not offers(target, Agent):
         tools = tools_of(env, task.item)
         if tools:
             return await play_with_tools(env, task, target, scoring, tools)
         return await play(env, task, target, scoring)
-    agent = target if isinstance(target, Agent) else ChatAgent(target)
+    agent = target if offers(target, Agent) else ChatAgent(target)
     return await agent.attempt(task)
 
 

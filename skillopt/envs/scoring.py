@@ -23,6 +23,7 @@ from skillopt.core.errors import ConfigError, DataError, ModelError, SkillOptErr
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
 from skillopt.core.rollout import Rollout
 from skillopt.envs.command import run_command
@@ -149,7 +150,7 @@ class KeepsScores(Protocol):
 
 async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
     """The outcome of an attempt, checked. Raises `StopRun`, `ReplayMiss` and `DataError`."""
-    rests_on = env.score_rests_on(item, attempt) if isinstance(env, KeepsScores) else None
+    rests_on = env.score_rests_on(item, attempt) if offers(env, KeepsScores) else None
     if rests_on is None or needs_judge(env):  # the calls of a judge are stored themselves
         return await _scored_now(env, item, attempt, ctx)
     return await stored_score(ctx, env.version, attempt.text, rests_on, lambda: _scored_now(env, item, attempt, ctx))

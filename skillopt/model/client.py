@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from skillopt.core.errors import FatalModelError, ModelError
 from skillopt.core.hashing import digest
+from skillopt.core.offers import offers
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.call import Call, reply_from_json
 from skillopt.model.prices import PriceTable
@@ -109,7 +110,7 @@ class Client:
         self.reasoning_effort = reasoning_effort
         self._loaded = False
         self._identity = dict(backend.identity())
-        self.completion_limit = backend.completion_limit if isinstance(backend, Capped) else None
+        self.completion_limit = backend.completion_limit if offers(backend, Capped) else None
         self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
         """The price row in force, or None when the price is unknown."""
 
@@ -120,7 +121,7 @@ class Client:
 
     async def _ask(self, request: ChatRequest, key: str) -> Recorded:
         """Make a call. Its deadline begins when the SDK is there: the deadline is for answers."""
-        if not self._loaded and isinstance(self.backend, NeedsImport):
+        if not self._loaded and offers(self.backend, NeedsImport):
             await asyncio.to_thread(self.backend.load_sdk)
         self._loaded = True
         return await Call(self, request, key).run()

@@ -46,7 +46,7 @@ def without_place(files: dict[str, bytes]) -> dict[str, bytes]:
 
 async def test_the_toy_covers_what_these_tests_are_about(rig: Rig) -> None:
     """Guidance kept and refused, memories written, meta patches gated: else the rest would prove little."""
-    await rig.done("run", *ALL_ON)
+    await rig.finished("run", *ALL_ON)
     actions = [(r["stage"], r["action"]) for _, r in results(rig.root / "run")]
     assert ("slow_update", "inject_placeholder") in actions
     assert any(stage == "slow_update" and "accept" in action for stage, action in actions)
@@ -55,7 +55,7 @@ async def test_the_toy_covers_what_these_tests_are_about(rig: Rig) -> None:
 
 
 async def test_i1_a_score_was_measured_on_exactly_those_bytes(rig: Rig) -> None:
-    await rig.done("run", *ALL_ON)
+    await rig.finished("run", *ALL_ON)
     run, checked = rig.root / "run", 0
     measured = {Skill((run / "skills/skill_v0000.md").read_text()).hash: rows(run / "selection_eval_baseline")}
     for folder in (*run.glob("steps/*"), *run.glob("slow_update/*"), *run.glob("meta_reflect/*")):
@@ -85,7 +85,10 @@ async def test_i1_a_score_was_measured_on_exactly_those_bytes(rig: Rig) -> None:
     assert state["current_score"] == sum(r["hard"] for r in current) / len(current)
 
 
-@pytest.mark.parametrize(("rule", "policy"), [("strict", "changed"), ("paired", "mixed")])
+@pytest.mark.parametrize(
+    ("rule", "policy"),
+    [pytest.param("strict", "changed", marks=pytest.mark.slow_campaign), ("paired", "mixed")],
+)
 async def test_i3_kill_at_any_moment(tmp_path: Path, rule: str, policy: str) -> None:
     on = {
         "train__num_epochs": 3, "optimizer__use_meta_reflect": True, "optimizer__longitudinal_pair_policy": policy,
@@ -103,14 +106,14 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, rule: str, policy: str) -> 
     "stage",
     [
         "slow_update",
-        "meta_reflect",
+        pytest.param("meta_reflect", marks=pytest.mark.slow_campaign),
         pytest.param("longitudinal", marks=pytest.mark.slow_campaign),
         pytest.param("meta_skill", marks=pytest.mark.slow_campaign),
     ],
 )
 async def test_i3_killed_in_the_middle_of_an_epochs_end(rig: Rig, stage: str) -> None:
     """Just before and just after the commit of the stage's first answer of the run."""
-    whole = await rig.done("whole", *ALL_ON, "evaluation.prefetch=false")
+    whole = await rig.finished("whole", *ALL_ON, "evaluation.prefetch=false")
     journal = sqlite3.connect(rig.root / "whole/journal.sqlite")
     query = "SELECT count(*) FROM entries WHERE calls > 0 AND seq <= (SELECT min(seq) FROM entries WHERE stage = ?)"
     (place,) = journal.execute(query, (stage,)).fetchone()
@@ -142,9 +145,9 @@ async def test_i5_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
         assert not any(mark in prompt for prompt in prompts), mark
 
 
-@pytest.mark.parametrize("cap", [130, 175])
+@pytest.mark.parametrize("cap", [pytest.param(130, marks=pytest.mark.slow_campaign), 175])
 async def test_i6_a_cap_in_the_middle_of_the_run_ends_it_in_order_and_can_be_raised(rig: Rig, cap: int) -> None:
-    whole = await rig.done("whole", *ALL_ON, "evaluation.prefetch=false")
+    whole = await rig.finished("whole", *ALL_ON, "evaluation.prefetch=false")
     before = rig.calls
     stopped = await rig.train("run", *ALL_ON, "evaluation.prefetch=false", f"budget.max_calls={cap}")
     assert stopped.code == 0, stopped.err
@@ -168,7 +171,7 @@ async def test_i6_a_cap_in_the_middle_of_the_run_ends_it_in_order_and_can_be_rai
 
 async def test_i8_lines_of_guidance_can_be_traced(rig: Rig) -> None:
     """Each line of the best skill's region stands in an accepted slow update, made of training pairs it names."""
-    await rig.done("run", *ALL_ON)
+    await rig.finished("run", *ALL_ON)
     run = rig.root / "run"
     train = {i["id"] for i in json.loads((rig.data / "train/items.json").read_text())}
     guidance = slow_update_text(Skill(sorted((run / "skills").iterdir())[-1].read_text())).splitlines()
@@ -185,9 +188,10 @@ async def test_i8_lines_of_guidance_can_be_traced(rig: Rig) -> None:
 
 
 async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig) -> None:
-    for seed in (5, 12):
-        common = (*ALL_ON, f"train.seed={seed}")
-        early = await rig.done(f"early{seed}", *common)
+    for seed in (12, 5):
+        common = ALL_ON if seed == 12 else (*ALL_ON, f"train.seed={seed}")
+        start = rig.finished if seed == 12 else rig.done
+        early = await start(f"early{seed}", *common)
         full = await rig.done(f"full{seed}", *common, "evaluation.gate_early_stop=false")
         assert early["best_skill.md"] == full["best_skill.md"]
         assert {n: d for n, d in early.items() if n.startswith("skills/")} == {
@@ -199,7 +203,7 @@ async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig) -> None
 
 
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
-    recorded = await rig.done("run", *ALL_ON)
+    recorded = await rig.finished("run", *ALL_ON)
     (rig.root / "copy").mkdir()
     shutil.copy(rig.root / "run/journal.sqlite", rig.root / "copy")
     rig.server.behaviour = Behaviour(dead=True)
@@ -219,12 +223,12 @@ async def test_i11_width_and_speed_change_nothing(rig: Rig, policy: str) -> None
 
 
 async def test_i11_working_ahead_changes_nothing(rig: Rig) -> None:
-    ahead = without_place(await rig.done("ahead", *ALL_ON))
-    assert differences(ahead, without_place(await rig.done("plain", *ALL_ON, "evaluation.prefetch=false"))) == []
+    plain = without_place(await rig.finished("plain", *ALL_ON, "evaluation.prefetch=false"))
+    assert differences(without_place(await rig.done("ahead", *ALL_ON)), plain) == []
 
 
 async def test_i12_the_ledger_equals_the_journal_and_the_summary_counts_every_answer(rig: Rig) -> None:
-    await rig.done("run", *ALL_ON, "evaluation.prefetch=false")
+    await rig.finished("run", *ALL_ON, "evaluation.prefetch=false")
     ledger = rig.read("run", "logs/ledger.json")["calls"]
     assert sum(r["calls"] for r in ledger) == rig.calls
     paid = {r["stage"]: r["calls"] for r in ledger if r["role"] == "optimizer" and r["stage"] != "probe"}

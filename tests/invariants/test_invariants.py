@@ -65,7 +65,7 @@ def lost_call(words: str) -> web.HTTPBadRequest:
 
 
 async def test_i1_a_score_was_measured_on_exactly_those_bytes(rig: Rig) -> None:
-    await rig.done("run")
+    await rig.finished("run")
     run = rig.root / "run"
     asked = {(text_of(b, "system"), text_of(b, "user")): b for b in rig.server.bodies or () if not is_optimizer(b)}
     gold = {k: v for split in ("train", "val", "test") for k, v in golds(rig.data, split).items()}
@@ -205,7 +205,7 @@ async def test_i6_a_cap_below_one_step_is_refused_before_anything_is_spent(rig: 
     assert rig.calls == 0
 
 
-@pytest.mark.parametrize("cap", [45, 60, 90])
+@pytest.mark.parametrize("cap", [45, pytest.param(60, marks=pytest.mark.slow_campaign), 90])
 async def test_i6_calls_stay_under_the_cap(rig: Rig, cap: int) -> None:
     ended = await rig.train("run", f"budget.max_calls={cap}")
     assert rig.calls <= cap
@@ -246,7 +246,7 @@ def assert_ended_in_order(rig: Rig, code: int, out: str, kind: str) -> None:
 
 
 async def test_i6_a_larger_budget_continues_to_the_same_result(rig: Rig) -> None:
-    whole = await rig.done("whole")
+    whole = await rig.finished("whole")
     stopped = await rig.train("run", "budget.max_calls=60")
     assert stopped.code == 0
     got = await rig.done("run", "budget.max_calls=null")
@@ -346,7 +346,7 @@ async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig, order: 
 
 
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
-    recorded = await rig.done("run")
+    recorded = await rig.finished("run")
     copy = rig.root / "copy"
     copy.mkdir()
     shutil.copy(rig.root / "run/journal.sqlite", copy)
@@ -358,7 +358,7 @@ async def test_i10_replay_without_a_network(rig: Rig) -> None:
 
 
 async def test_i10_a_miss_in_a_replay_is_an_error(rig: Rig) -> None:
-    await rig.done("run")
+    await rig.finished("run")
     journal = sqlite3.connect(rig.root / "run/journal.sqlite")
     with journal:
         last = "SELECT max(seq) FROM entries WHERE kind = 'chat' AND stage = 'test'"
@@ -388,7 +388,7 @@ async def test_i11_same_configuration_same_bytes(rig: Rig) -> None:
 
 async def test_i11_golden_batches(rig: Rig) -> None:
     """The published rule, seed 12: `Random(seed + 1000·epoch).shuffle`, cut consecutively. Results keep the order."""
-    await rig.done("run")
+    await rig.finished("run")
     ids = list(golds(rig.data, "train"))
     for epoch in (1, 2):
         order = list(ids)

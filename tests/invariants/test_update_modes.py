@@ -7,7 +7,7 @@ import random
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,13 @@ STAGES = {
 NEVER = {"documents": {"ranking", "lr_autonomous", "rewrite"}, "patch, autonomous": {"rewrite"}}
 every_mode = pytest.mark.parametrize("mode", MODES)
 RACED = [mode for mode in MODES if "raced" in mode]
+KILLED = "documents"
+RACED_AND_KILLED = "suggestions, autonomous, raced"
+"""Of these `make test` kills runs; of the other modes `make test-slow`."""
+
+
+def one_of(modes: Iterable[str], first: str) -> list[Any]:
+    return [mode if mode == first else pytest.param(mode, marks=pytest.mark.slow_campaign) for mode in modes]
 
 
 def configure(rig: Rig, mode: str, **more: Any) -> None:
@@ -51,7 +58,7 @@ def configure(rig: Rig, mode: str, **more: Any) -> None:
     rig.config(**{**MODES[mode], **raced, **more})
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode not in RACED])
+@pytest.mark.parametrize("mode", one_of([mode for mode in MODES if mode not in RACED], KILLED))
 async def test_i3_kill_at_any_moment(tmp_path: Path, mode: str) -> None:
     outcome = await campaign(
         trials=trials(2), kills=3, seed=len(mode), own_hand_share=0.5, scratch=tmp_path, **dict(MODES[mode])
@@ -61,7 +68,7 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, mode: str) -> None:
     assert outcome.kills >= 1, str(outcome)
 
 
-@pytest.mark.parametrize("mode", RACED)
+@pytest.mark.parametrize("mode", one_of(RACED, RACED_AND_KILLED))
 async def test_i3_kill_at_any_moment_of_a_race(rig: Rig, mode: str) -> None:
     configure(rig, mode, evaluation__prefetch=False)  # what speculation has got hold of differs from run to run
     whole = await rig.done("whole")
@@ -136,8 +143,8 @@ async def test_i4_header_and_protected_regions_stay(rig: Rig, tmp_path: Path, mo
 
 @every_mode
 async def test_i10_replay_without_a_network(rig: Rig, mode: str) -> None:
-    configure(rig, mode)
-    recorded = await rig.done("run")
+    configure(rig, mode, evaluation__prefetch=False)
+    recorded = await rig.finished("run")
     assert await rig.done("run") == recorded, "a finished run started again"
     (rig.root / "copy").mkdir()
     shutil.copy(rig.root / "run/journal.sqlite", rig.root / "copy")
@@ -161,7 +168,7 @@ async def test_i10_replay_without_a_network(rig: Rig, mode: str) -> None:
 @every_mode
 async def test_i12_the_ledger_equals_the_journal_and_the_records(rig: Rig, mode: str) -> None:
     configure(rig, mode, evaluation__prefetch=False)
-    await rig.done("run")
+    await rig.finished("run")
     ledger = rig.read("run", "logs/ledger.json")["calls"]
     names = ("calls", "prompt_tokens", "completion_tokens")
     connection = sqlite3.connect(rig.root / "run/journal.sqlite")

@@ -13,6 +13,7 @@ from skillopt.config import Config, compare_fingerprints, fingerprint_fields
 from skillopt.core.errors import RunDirError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import as_object
+from skillopt.core.offers import offers
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, NamesItsParts, Splits
 from skillopt.store.journal import Journal
@@ -30,7 +31,7 @@ def check_fingerprint(
         "data": {name: digest([i.digest for i in splits.named(name)]) for name in ("train", "selection", "test")},
         "initial_skill": initial.hash,
         "environment": env.version,
-        "environment_parts": dict(env.version_parts()) if isinstance(env, NamesItsParts) else {},
+        "environment_parts": dict(env.version_parts()) if offers(env, NamesItsParts) else {},
     }
     before = journal.get_meta("fingerprint")
     paid = journal.count("chat") or journal.count("agent")

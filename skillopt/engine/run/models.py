@@ -17,6 +17,7 @@ from skillopt.agents.exec import ExecAgent
 from skillopt.config import Config
 from skillopt.config.roles import RoleName, RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, ModelError, StopRun
+from skillopt.core.offers import offers
 from skillopt.engine.run import targets
 from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.commons import endpoint_pool
@@ -152,10 +153,10 @@ class ModelMaker:
         """A model that is asked for text."""
         config, role = self.config, settings.role
         backend = self._backend(settings)
-        own = tuple(backend.secrets) if isinstance(backend, HoldsSecrets) else ()
+        own = tuple(backend.secrets) if offers(backend, HoldsSecrets) else ()
         self.emit.conceal(own)
         width = config.gradient.analyst_workers if role == "optimizer" else config.env.workers
-        if isinstance(backend, Embedded):
+        if offers(backend, Embedded):
             width = backend.width
         client = Client(
             role=role,
@@ -222,7 +223,7 @@ async def probe(client: Client | ExecAgent) -> None:
         if isinstance(client, ExecAgent):
             _refuse_silence(client, await client.probe(), client.settings.advise)
             return
-        if client.journal.get(client.key(request)) is None and isinstance(client.backend, Embedded):
+        if client.journal.get(client.key(request)) is None and offers(client.backend, Embedded):
             # Fetching and loading the model take as long as they take; a call's deadline is for answers.
             await client.backend.start()
         _refuse_silence(client, await client.chat(request), client.advise)

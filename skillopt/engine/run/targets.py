@@ -22,6 +22,7 @@ from skillopt.config import Config, RoleSettings, role_settings
 from skillopt.config.backends import AGENTS
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
+from skillopt.core.offers import offers
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.events import Events
 from skillopt.envs.base import Env
@@ -99,7 +100,7 @@ def check_target(config: Config, env: Env | None = None) -> list[str]:
     agent = is_agent(role) or config.model.target_agent == "tool_loop"
     if env is not None and agent and not takes_agents(env):
         raise no_agent(env)
-    if isinstance(env, Episodic) and not agent:
+    if offers(env, Episodic) and not agent:
         return ["an episode ends after its first turn (set env.max_turns)"] if turns_of(env) == 1 else []
     if config.model.target_agent == "tool_loop" and not is_agent(role):
         _refuse(config, "the tool loop")

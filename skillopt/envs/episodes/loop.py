@@ -15,6 +15,7 @@ from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts
 from skillopt.agents.chat import request_of
 from skillopt.core.errors import ContextOverflow, ModelError, StopRun
 from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.offers import offers
 from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import (
     ParsesActions,
@@ -92,14 +93,14 @@ class _Game:
 
     def _messages(self) -> tuple[Message, ...]:
         item, text, env = self._task.item, self._task.skill.text, self._env
-        if isinstance(env, WritesTurns):
+        if offers(env, WritesTurns):
             return env.turn_messages(item, text, self._start, tuple(self._played))
         return conversation(env.messages(item, text), self._start, self._played)
 
     def _action(self, reply: ChatReply) -> str:
         text = "" if reply.finish == "length" else reply.text
         env = self._env
-        return env.parse_action(self._task.item, text) if isinstance(env, ParsesActions) else parse_tag(text)
+        return env.parse_action(self._task.item, text) if offers(env, ParsesActions) else parse_tag(text)
 
     def attempt(self, *, ended: str = "", lost: str = "") -> Attempt:
         """What there is to record, at whatever end."""

@@ -18,6 +18,7 @@ from skillopt.agents.base import Attempt, EpisodeEnd, text_of
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Scored
 from skillopt.model.types import Message
 from skillopt.work.unit import Needs
@@ -108,7 +109,7 @@ def turns_of(env: object) -> int:
 
 def takes_agents(env: object) -> bool:
     """Whether an agent may be the target: always, but for an environment of episodes that does not say so."""
-    return not isinstance(env, Episodic) or bool(getattr(env, "takes_agents", False))
+    return not offers(env, Episodic) or bool(getattr(env, "takes_agents", False))
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from skillopt.core.errors import ReplayMiss, SkillOptError
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue, as_object
+from skillopt.core.offers import offers
 from skillopt.core.streams import named
 from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import NEEDS, OPEN_SECONDS, STEP_SECONDS, Episodic, Reset, Step
@@ -158,7 +159,7 @@ class Simulator:
     @asynccontextmanager
     async def _opened_here(self) -> AsyncGenerator[Session]:
         """In this process: for environments that no other process can build, and where there is no executor."""
-        assert isinstance(self._env, Episodic)
+        assert offers(self._env, Episodic)
         try:
             episode = EpisodeSession(self._env.open_episode(self._item), in_threads=True)
         except Exception as error:  # the user's own code may raise anything

@@ -17,6 +17,7 @@ from skillopt.agents.base import Attempt, Task
 from skillopt.agents.tool_turns import ToolFault, ToolTurns
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text, parse_json
+from skillopt.core.offers import offers
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten
 from skillopt.envs.base import Env
@@ -40,7 +41,7 @@ class HasTools(Protocol):
 
 def tools_of(env: object, item: Item) -> tuple[JsonObject, ...]:
     """The tools that an environment gives the target of an item."""
-    return env.tools(item) if isinstance(env, HasTools) else ()
+    return env.tools(item) if offers(env, HasTools) else ()
 
 
 def function(name: str, description: str, properties: JsonObject, required: Sequence[str] = ()) -> JsonObject:
@@ -78,7 +79,7 @@ async def play_with_tools(
 
 
 def _first(env: Env, task: Task, start: Reset) -> tuple[Message, ...]:
-    if isinstance(env, WritesTurns):
+    if offers(env, WritesTurns):
         return env.turn_messages(task.item, task.skill.text, start, ())
     return conversation(env.messages(task.item, task.skill.text), start, ())
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text, parse_json
+from skillopt.core.offers import offers
 from skillopt.envs.base import Env, EnvConfig
 from skillopt.envs.episodes.protocol import Episode, Episodic, Reset, Step, checked_score
 from skillopt.envs.episodes.recipe import Recipe
@@ -41,7 +42,7 @@ def recipe_of(env: Env, config: BaseModel, settings: BaseModel) -> Recipe | None
     """How to build `env` in another process; None where it is no environment of episodes, or an object of the calling
     program that cannot be built from a configuration: its episodes run in this process."""
     name = str(getattr(config, "name", ""))
-    if not isinstance(env, Episodic):
+    if not offers(env, Episodic):
         return None
     try:
         if cast("object", type(env)) != env_class(name):

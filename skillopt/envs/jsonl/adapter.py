@@ -18,6 +18,7 @@ from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.loading import Row
@@ -113,12 +114,12 @@ class JsonlEnv:
             self._gold(item),
             self._scorer,
         )
-        if isinstance(scorer, ScoresAttempts):
+        if offers(scorer, ScoresAttempts):
             return await scorer.score_attempt(answer, gold, attempt, replace(ctx, task=self.task_text(item)))
         return scorer.score(answer, item=item, gold=gold)
 
     def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
-        return self._scorer.rests_on(attempt) if isinstance(self._scorer, ScoresAttempts) else None
+        return self._scorer.rests_on(attempt) if offers(self._scorer, ScoresAttempts) else None
 
     @property
     def needs_judge(self) -> bool:

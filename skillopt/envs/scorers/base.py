@@ -19,6 +19,7 @@ from skillopt.agents.base import Attempt
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome, Scored
 from skillopt.envs.scoring import ScoreContext
 
@@ -71,12 +72,12 @@ class Scorer(BaseModel):
     @property
     def needs_gold(self) -> bool:
         """Whether every item must have a gold value."""
-        return not isinstance(self, ScoresAttempts)
+        return not offers(self, ScoresAttempts)
 
     @property
     def gold_answers(self) -> bool:
         """Whether a gold value is an answer too, so that it can be scored to see whether the scorer works."""
-        return not isinstance(self, ScoresAttempts) or self.rests_on(Attempt()) in ("", None)
+        return not offers(self, ScoresAttempts) or self.rests_on(Attempt()) in ("", None)
 
     @property
     def leaves(self) -> tuple[Scorer, ...]:

@@ -22,6 +22,7 @@ from skillopt.core.aio import gather_all
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
+from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Scored
 from skillopt.envs.scorers.base import Gold, Scorer, ScoresAttempts
 from skillopt.envs.scorers.calling import FEEDBACK
@@ -167,7 +168,7 @@ class Weighted(Combination):
 
 async def _part(scorer: Scorer, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
     """One part's outcome, from the journal where it is stored."""
-    if not isinstance(scorer, ScoresAttempts):
+    if not offers(scorer, ScoresAttempts):
         return scorer.score(answer, item=ctx.rollout.item, gold=gold)
     on = scorer.rests_on(attempt)
     if on is None:

@@ -11,7 +11,7 @@ import pytest
 
 from skillopt.core.errors import StopRun
 from skillopt.testing.trees import differences, tree
-from tests.engine.acceptance.conftest import Run
+from tests.engine.acceptance.conftest import Done, Run
 from tests.examples import SLOW
 
 NOTHING = """
@@ -132,19 +132,17 @@ async def test_the_proven_skill_is_measured_again_on_fresh_draws(run: Run) -> No
     assert {a["repeat"] for a in cold.stages("gate")} == {0}
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "check"),
-    [
-        ("gate_min_effect", 1.0, lambda a, b: b.summary["total_accepts"] == 0 and a.best != ""),
-        ("gate_alpha", 1e-12, lambda a, b: b.best == "" and a.best != ""),
-        ("gate_trial_items", 8, lambda a, b: len(b.stages("trial")) < len(a.stages("trial"))),
-        ("gate_futility", 0.0, lambda a, b: len(b.stages("gate")) >= len(a.stages("gate"))),
-    ],
-)
-async def test_every_key_of_the_rule_changes_what_it_controls(run: Run, key: str, value: float, check) -> None:
+async def test_every_key_of_the_rule_changes_what_it_controls(run: Run) -> None:
     before = await run(name="before", train__num_epochs=2)
-    after = await run(name="after", train__num_epochs=2, **{f"evaluation__{key}": value})
-    assert check(before, after)
+    assert before.best != ""
+
+    async def with_key(key: str, value: float) -> Done:
+        return await run(name=key, train__num_epochs=2, **{f"evaluation__{key}": value})
+
+    assert (await with_key("gate_min_effect", 1.0)).summary["total_accepts"] == 0
+    assert (await with_key("gate_alpha", 1e-12)).best == ""
+    assert len((await with_key("gate_trial_items", 8)).stages("trial")) < len(before.stages("trial"))
+    assert len((await with_key("gate_futility", 0.0)).stages("gate")) >= len(before.stages("gate"))
 
 
 async def test_trials_and_looks_are_counted_and_the_ledger_is_the_journal(run: Run) -> None:
@@ -181,7 +179,7 @@ def answer(request):
 """
 
 
-@pytest.mark.parametrize("at", [60, 150, 260, 400] if SLOW else [60, 260])
+@pytest.mark.parametrize("at", [60, 150, 260, 400] if SLOW else [260])
 async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, tmp_path: Path, at: int) -> None:
     whole = await run(name="whole", train__num_epochs=2)
     script = CUT.replace("AT", str(at))

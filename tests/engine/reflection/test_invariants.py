@@ -42,7 +42,9 @@ def scratch(tmp_path: Path):
         yield Path(path)
 
 
-@pytest.mark.parametrize("settings", [ALL, FORCED], ids=["gated", "forced"])
+@pytest.mark.parametrize(
+    "settings", [pytest.param(ALL, id="gated"), pytest.param(FORCED, id="forced", marks=pytest.mark.slow_campaign)]
+)
 async def test_i3_kill_at_any_moment(scratch: Path, settings: dict[str, Any]) -> None:
     outcome = await campaign(trials=trials(3), kills=3, seed=17, own_hand_share=0.5, scratch=scratch, **settings)
     assert outcome.different == [] and outcome.failed == []
@@ -53,13 +55,13 @@ async def test_i3_kill_at_any_moment(scratch: Path, settings: dict[str, Any]) ->
 
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
     rig.config(**ALL)
-    recorded = await rig.done("run")
+    recorded = await rig.finished("run", "evaluation.prefetch=false")
     copy = rig.root / "copy"
     copy.mkdir()
     shutil.copy(rig.root / "run/journal.sqlite", copy)
     rig.server.behaviour = Behaviour(dead=True)
     calls = rig.calls
-    assert await rig.done("copy", "--replay") == recorded
+    assert await rig.done("copy", "--replay", "evaluation.prefetch=false") == recorded
     assert rig.calls == calls
     assert tree(rig.root / "run") == recorded
 
@@ -84,7 +86,7 @@ async def test_the_paired_rule_takes_notes_too(rig: Rig) -> None:
 
 async def test_i12_every_call_is_in_the_ledger_and_in_a_record(rig: Rig) -> None:
     rig.config(**ALL)
-    await rig.done("run", "evaluation.prefetch=false")
+    await rig.finished("run", "evaluation.prefetch=false")
     ledger = rig.read("run", "logs/ledger.json")["calls"]
     assert sum(r["calls"] for r in ledger) == rig.calls == rig.server.stats.to_json()["completed"]
     connection = sqlite3.connect(rig.root / "run/journal.sqlite")
@@ -110,7 +112,7 @@ def without_config(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if name not in ("config.json", "config.yaml")}
 
 
-@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("forced", [False, pytest.param(True, marks=pytest.mark.slow_campaign)])
 async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool) -> None:
     """A stop between a step's verdict and its notes leaves a record of both, and a larger budget the same end."""
     rig.config(**(FORCED if forced else ALL), optimizer__use_slow_update=False, optimizer__use_meta_skill=False,

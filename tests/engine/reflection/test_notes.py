@@ -171,6 +171,8 @@ async def test_notes_after_a_candidate_are_measured_on_the_text_it_left(rig: Rig
             assert tried == with_appendix(skill(rig, before, run), notes)
             assert tried.hash == record["appendix"]["candidate_hash"]
             bases.add(accepted)
+        if len(bases) == 2:
+            break
     assert bases == {True, False}
 
 
