@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from skillopt.core.ngrams import words_of
 
-ALIKE = 0.5
+ALIKE = 0.4
 """From here on two requests are the same kind."""
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|`[^`\n]{1,400}`|“[^”\n]{1,400}”|(?<!\w)'[^'\n]{2,400}'(?!\w)")
 _PATH = re.compile(r"(?<![\w:])(?:~|\.{1,2})?(?:/?[\w.@+-]+/)+([\w.@+-]*)")
