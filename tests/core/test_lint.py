@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -156,6 +158,103 @@ def test_contradictions(one, other):
 )
 def test_rules_about_different_things_do_not_contradict_each_other(one, other):
     assert "contradiction" not in rules(f"- {one}\n- {other}\n", name="a.md")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use when the user asks for a table.", "Do not use when the user asks for a table."),
+        ("Use when:", "Do not use when:"),
+        ("`--include PATTERN` adds files.", "`--exclude PATTERN` drops files."),
+        ("--include adds files to the set", "--exclude adds files to the set"),
+        ("`enable` turns the service on", "`disable` turns the service on"),
+        ("The socket is connected.", "The socket is not connected."),
+        ("Good: cite the source.", "Bad: never cite the source."),
+        ("✅ Cite the source", "❌ Do not cite the source"),
+        ("Delete the file if it is empty.", "Never delete the file."),
+        ("Does it cite the source?", "Never cite the source."),
+        ("Use tabs for indentation,", "Do not use tabs for indentation,"),
+        ("[Enable the service](a.md)", "[Disable the service](b.md)"),
+    ],
+)
+def test_what_only_looks_like_a_contradiction(one, other):
+    assert "contradiction" not in rules(f"- {one}\n- {other}\n", name="a.md")
+
+
+def test_contradictions_are_looked_for_under_one_heading_and_in_whole_lines():
+    pair = ("- Always cite the source.\n", "- Never cite the source.\n")
+    assert "contradiction" in rules("# A\n\n" + "".join(pair), name="a.md")
+    assert "contradiction" not in rules(f"# A\n{pair[0]}# B\n{pair[1]}", name="a.md")
+    wrapped = "The reader will\nalways cite the source. It does\nnever cite the source. And more\nfollows here.\n"
+    assert "contradiction" not in rules(wrapped, name="a.md")
+
+
+_VERBS = ("Cite", "Check", "Write", "Keep", "Round", "Sort", "Read", "Name")
+_THINGS = ("the source", "both totals", "the units", "dates as numbers", "the first table", "user names", "old entries")
+_HARMLESS = (
+    "Use when {t} must be shown.", "Do not use when {t} must be shown.", "`--with-{n}` takes {t} along.",
+    "`--no-{n}` leaves {t} out.", "{v} {t} if somebody asks.", "Never {l} {t} unless somebody asks.",
+    "The report does not hold {t}.", "The report holds {t}.", "{v} {t} before step {n}.", "Good: {l} {t}.",
+)  # fmt: skip
+
+
+def _real_looking(seed: int, planted: bool) -> str:
+    draw = random.Random(seed)
+    lines = ["---", "name: a-skill", "description: Use when asked.", "---", "# A skill"]
+    for n in range(draw.randrange(2, 5)):
+        lines += ["", f"## Part {n}", ""]
+        for k in range(draw.randrange(4, 9)):
+            verb, thing = draw.choice(_VERBS), draw.choice(_THINGS)
+            words = draw.choice(_HARMLESS).format(v=verb, l=verb.lower(), t=thing, n=10 * n + k)
+            lines.append(f"- {words}")
+    if planted:
+        verb, thing = draw.choice(_VERBS), draw.choice(_THINGS)
+        never = draw.choice(("Never", "Do not", "Don't", "You must not", "Avoid to"))
+        lines += [
+            "",
+            "## Last",
+            "",
+            f"- {draw.choice(('Always ', 'You must ', ''))}{verb} {thing}.",
+            "- Be calm and kind.",
+        ]
+        lines.append(f"- {never} {verb.lower()} {thing}.")
+    return "\n".join([*lines, ""])
+
+
+def test_the_precision_and_the_reach_of_contradictions_on_generated_files():
+    told = [
+        sum(f.rule == "contradiction" for f in lint(document(_real_looking(seed, planted=seed % 2 == 1))))
+        for seed in range(many(400))
+    ]
+    assert not any(told[::2])
+    assert all(count == 1 for count in told[1::2])
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule", "severity", "words"),
+    [
+        (("name: a", "description: Fix issue #12 and label it."), "header.comment", "error", "double quotes"),
+        (("name: a", "description: See #help"), "header.comment", "error", "#help"),
+        (("name: a", "description: x  # to do"), "header.comment", "warning", "if it belongs to it"),
+        (("name: a", "description: x", "license: MIT # mine"), "header.comment", "warning", "license"),
+        (("name: a", "<<<<<<< HEAD", "license: x", "=======", ">>>>>>> b"), "header.yaml", "error", "merge conflict"),
+        (("name: a", "description: x", "metadata:", "\tv: '1'"), "header.yaml", "error", "spaces"),
+        (("name: a", "description: x\x07y"), "header.yaml", "error", "control characters"),
+        (("name: a", "description: Use when: x"), "header.yaml", "error", "double quotes"),
+    ],
+)  # fmt: skip
+def test_what_yaml_drops_or_refuses_is_told_with_its_cause(lines, rule, severity, words):
+    found = [f for f in lint(document(header(*lines))) if f.rule == rule]
+    assert [(f.severity) for f in found] == [severity]
+    assert words in found[0].hint + found[0].message
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['"Fix issue #12"', "'Fix issue #12'", "Fix C# code, issue#12", ">\n  Fix issue #12\n  and more", "|\n  a #1"],
+)
+def test_a_mark_that_yaml_keeps_is_no_comment(line):
+    assert "header.comment" not in rules(header("name: a", f"description: {line}"))
 
 
 def test_shouting():

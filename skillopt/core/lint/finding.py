@@ -55,6 +55,8 @@ class Header:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     problem: str = ""
     problem_line: int = 1
+    cut: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What YAML drops behind ` #` on the line of a key's value, by key."""
     repeated: tuple[str, ...] = ()
     """Keys that stand more than once."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from skillopt.core.lint.finding import Document, Finding, Header
+from skillopt.core.skill import Skill
 
 NAME_CHARS, DESCRIPTION_CHARS, COMPATIBILITY_CHARS = 64, 1024, 500
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
@@ -40,9 +41,10 @@ def header_rules(document: Document) -> Iterator[Finding]:
             "error",
             header.problem_line,
             f"strict YAML refuses the header: {header.problem}",
-            "put values with ': ' or '#' in double quotes",
+            _yaml_hint(document, header),
         )
         return
+    yield from _cut(header)
     for key in header.repeated:
         yield Finding(
             "header.repeated", "error", header.lines.get(key, 1), f"the key {key} stands twice", "keep one of them", key
@@ -52,6 +54,37 @@ def header_rules(document: Document) -> Iterator[Finding]:
     yield from _text(header, "compatibility", COMPATIBILITY_CHARS, required=False)
     yield from _tags(header)
     yield from _other_keys(header)
+
+
+_TABBED, _CONFLICT = re.compile(r"^\s*\t"), re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
+
+
+def _yaml_hint(document: Document, header: Header) -> str:
+    """What to do, by the cause that can be seen in the header."""
+    span = Skill(document.text).header
+    lines = document.text[: span.end].splitlines() if span else []
+    if any(_CONFLICT.match(line) for line in lines):
+        return "a merge conflict is left in the header: keep one side and take its marks out"
+    if any(not c.isprintable() and c not in "\t\ufeff" for line in lines for c in line):
+        return "take the control characters out of the header"
+    at = lines[header.problem_line - 1] if 0 < header.problem_line <= len(lines) else ""
+    if _TABBED.match(at) or any(_TABBED.match(line) for line in lines):
+        return "indent with spaces: YAML takes no tab there"
+    return "put values with ': ' or '#' in double quotes"
+
+
+def _cut(header: Header) -> Iterator[Finding]:
+    """Values that YAML ends at ` #`. Words glued to the mark (`#12`) were meant; a mark alone begins a comment."""
+    for key, rest in header.cut.items():
+        meant = key in ("name", "description") and len(rest) > 1 and not rest[1].isspace()
+        yield Finding(
+            "header.comment",
+            "error" if meant else "warning",
+            header.lines.get(key, 1),
+            f"YAML drops what stands behind ' #' of {key}: {rest[:60]!r}",
+            "put the value in double quotes" if meant else "put the value in double quotes if it belongs to it",
+            key,
+        )
 
 
 def _absent(document: Document) -> Iterator[Finding]:

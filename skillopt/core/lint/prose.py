@@ -1,8 +1,7 @@
-"""How a skill reads: rules said twice, rules against each other, and shouting.
+"""How a skill reads: rules said twice, rules against each other (`contradiction`), and shouting.
 
 A rule is a list item or a line of prose of four words or more. Two rules are near duplicates when nearly all their
-words agree and their numbers and their yes or no do too; they contradict each other when they are about the same words
-and one forbids what the other asks for.
+words agree and their numbers and their yes or no do too.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import combinations
 
+from skillopt.core.lint.contradiction import OPPOSITES, contradictions, stem
 from skillopt.core.lint.finding import Document, Finding
 from skillopt.core.ngrams import words_of
 
 _MIN_WORDS = 4
 _MAX_RULES = 600
 """Pairs grow with the square; a document with more rules has the size rule's word already."""
-_NEAR, _SAME_TOPIC, _MIN_CONTENT = 0.85, 0.8, 2
+_NEAR, _SAME_TOPIC = 0.85, 0.8
 
 _CAPS_SHARE, _CAPS_WORDS = 0.1, 12
 _LOUD_COUNT, _LOUD_DENSITY = 6, 0.02
@@ -57,7 +57,7 @@ class _Rule:
     @property
     def content(self) -> frozenset[str]:
         """The words the rule is about, without the ones that only say how much it is meant."""
-        return frozenset(_stem(w) for w in self.words if w not in _EMPHASIS and w not in _NEGATION)
+        return frozenset(stem(w) for w in self.words if w not in _EMPHASIS and w not in _NEGATION)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -72,6 +72,7 @@ def prose_rules(document: Document) -> Iterator[Finding]:
     """Duplicates, contradictions, shouting."""
     rules = list(_rules(document))
     yield from _pairs(rules[:_MAX_RULES])
+    yield from contradictions(document)
     yield from _shouting(document)
 
 
@@ -104,15 +105,11 @@ def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
     contents = [rule.content for rule in distinct]
     for (a, one), (b, other) in combinations(zip(contents, distinct, strict=True), 2):
         shared = len(a & b)
-        if shared >= _MIN_CONTENT and a ^ b in _OPPOSITES and one.forbids == other.forbids:
-            yield _contradiction(one, other)
-            continue
         if not shared or shared < _SAME_TOPIC * len(a | b) or one.numbers != other.numbers:
             continue
-        if one.forbids != other.forbids:
-            if shared >= min(_MIN_CONTENT, len(a | b)):
-                yield _contradiction(one, other)
-        elif SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR:
+        if a ^ b in OPPOSITES or one.forbids != other.forbids:
+            continue
+        if SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR:
             yield Finding(
                 "duplicate.near",
                 "warning",
@@ -121,25 +118,6 @@ def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
                 "merge the two",
                 other.text,
             )
-
-
-def _contradiction(one: _Rule, other: _Rule) -> Finding:
-    return Finding(
-        "contradiction",
-        "warning",
-        other.line,
-        f"asks for the opposite of line {one.line}",
-        "keep the one that holds, or say when each holds",
-        other.text,
-    )
-
-
-def _stem(word: str) -> str:
-    """Plural and verb endings off, roughly: enough to see that two rules are about one thing."""
-    for ending in ("ing", "ies", "es", "ed", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 def _shouting(document: Document) -> Iterator[Finding]:
@@ -183,23 +161,3 @@ def _shouting(document: Document) -> Iterator[Finding]:
             f"loud words such as MUST {loud} times in {words} words",
             "give the reason for a rule instead of its rank",
         )
-
-
-_OPPOSITES = frozenset(
-    frozenset(map(_stem, pair))
-    for pair in (
-        ("upper", "lower"),
-        ("uppercase", "lowercase"),
-        ("short", "long"),
-        ("brief", "detailed"),
-        ("include", "exclude"),
-        ("include", "omit"),
-        ("ascending", "descending"),
-        ("enable", "disable"),
-        ("accept", "reject"),
-        ("allow", "forbid"),
-        ("increase", "decrease"),
-        ("minimum", "maximum"),
-    )
-)
-"""Two rules that differ by such a pair only ask for opposites."""
