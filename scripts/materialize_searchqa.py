@@ -1,5 +1,6 @@
-"""Door to `skillopt.envs.searchqa.materialize`: writes `data/searchqa_split` from the published id manifests."""
+"""Write SearchQA's splits from the published id manifests: the same command as `skillopt data get searchqa`."""
 
-from skillopt.envs.searchqa.materialize import main
+from skillopt.cli.main import data_main
 
-raise SystemExit(main())
+if __name__ == "__main__":
+    data_main("searchqa")

@@ -92,7 +92,7 @@ async def test_an_unmaterialised_manifest(rig: Rig) -> None:
     text = (rig.root / "config.yaml").read_text()
     kept = [x for x in text.splitlines() if not any(k in x for k in ("answer_field", "prompt_template", "scorer"))]
     (rig.root / "config.yaml").write_text("\n".join(kept))
-    assert "materialize_searchqa" in await refused(rig)
+    assert "skillopt data get searchqa" in await refused(rig)
 
 
 async def test_a_missing_skill_file(rig: Rig) -> None:

@@ -14,6 +14,7 @@ PLACES: dict[str, str] = {
     "babyvision": "skillopt.envs.babyvision.data",
     "mmrb": "skillopt.envs.mmrb.data",
     "sealqa": "skillopt.envs.sealqa.data",
+    "searchqa": "skillopt.envs.searchqa.data",
     "docvqa": "skillopt.envs.docvqa.data",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",
 }

@@ -11,8 +11,9 @@ from typing import Any, cast
 from skillopt.core.item import Item
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source
+from skillopt.envs.datasets.dataset import command
 
-MATERIALISE = "python scripts/materialize_searchqa.py"
+MATERIALISE = command("searchqa")
 _HINT = f"a SearchQA item is {{id, question, context, answers}}; an id manifest is filled by: {MATERIALISE}"
 
 

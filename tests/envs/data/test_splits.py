@@ -188,7 +188,7 @@ def test_a_manifest_that_was_not_materialised_names_item_and_command(tmp_path: P
         Config(split_mode="split_dir", split_dir=str(tmp_path)),
         Config(split_mode="split_dir", split_dir=str(tmp_path / "nowhere")),
     ):
-        with pytest.raises(DataError, match=r"python scripts/materialize_searchqa\.py"):
+        with pytest.raises(DataError, match="skillopt data get searchqa"):
             load_splits(config, SOURCE)
     with pytest.raises(DataError, match=r"'k1'.*'question' is missing"):
         load_splits(Config(split_mode="split_dir", split_dir=str(tmp_path)), SOURCE)
