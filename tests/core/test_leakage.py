@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-import time
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from skillopt.core.edit import Edit, Patch
 from skillopt.core.leakage import Leak, LeakIndex, strip_leaks
 from skillopt.core.ngrams import NgramFilter, ngrams, words_of
 from skillopt.core.skill import Skill
+from tests.timing import within
 
 CONTEXT = (
     "The lighthouse keeper of Skerryvore recorded seventeen storms during the winter of 1881, and his diary was later "
@@ -238,13 +238,12 @@ def test_two_thousand_long_contexts_are_indexed_fast_and_small():
     vocabulary = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(5_000)]
     texts = [" ".join(draw.choices(vocabulary, k=920)) for _ in range(2_000)]
     golds = [f"+91{draw.randrange(10**9, 10**10)}" for _ in range(2_000)]
-    began = time.process_time()
-    index = LeakIndex({"train_item": texts, "train_gold": golds})
-    built = time.process_time() - began
+    made: list[LeakIndex] = []
+    # Goals: 2 s and some ms; the slack is for busy machines.
+    assert within(6, lambda: made.append(LeakIndex({"train_item": texts, "train_gold": golds})))
+    index = made[0]
     new = " ".join(draw.choices(vocabulary, k=400))
-    began = time.process_time()
     assert index.find(new, allowed="") == []
-    looked = time.process_time() - began
-    assert built < 6 and looked < 0.5  # goals 2 s and some ms; the slack is for busy machines
+    assert within(0.5, lambda: index.find(new, allowed=""))
     assert sys.getsizeof(index._filter._table) < 24e6
     assert rules(index, texts[7][:200]) == {("train_item", "words")}

