@@ -16,11 +16,11 @@ from skillopt.core.errors import FatalModelError, ModelError, ReplyError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing
-from skillopt.core.redact import redact
 from skillopt.sleep.backends.base import Backend, Question
 from skillopt.sleep.digest import SENTINEL
 from skillopt.sleep.errors import BackendError, HandoffPending, SleepError, Stopped
 from skillopt.sleep.meter import Meter, Spent
+from skillopt.sleep.redact import redact
 from skillopt.sleep.replies import first_object
 from skillopt.store.journal import Journal, Recorded
 

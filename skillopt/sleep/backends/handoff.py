@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
-from skillopt.core.redact import redact
 from skillopt.sleep.backends.base import Answer, Question
 from skillopt.sleep.errors import HandoffPending
+from skillopt.sleep.redact import redact
 from skillopt.sleep.state.private import make_directory, write_text
 
 FORMAT = "skillopt_sleep.handoff.v1"

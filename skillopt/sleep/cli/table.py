@@ -39,6 +39,7 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("plan", "what a night would read, learn from and cost; spends nothing", "plan", ("dry-run",)),
     Command("harvest", "read the sessions in and show what keeps coming back", "harvest"),
+    Command("run", "hold a night: learn, prove, and lay a reviewed diff on the desk", "run"),
     Command("status", "last nights, what waits for you, what is in force", "status"),
     Command("review", "a night's report, its diff, and what waits for a decision", "review"),
     Command("adopt", "apply a proposal to the live files", "adopt"),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.calls import all_of
-from skillopt.sleep.night.evidence import Evidence
 from skillopt.sleep.night.inputs import NightInputs, text_of
 from skillopt.sleep.night.trials import Bench, KindResult, Verdict, open_row, try_kind
 from skillopt.sleep.proposal.document import Document
@@ -20,6 +19,7 @@ from skillopt.sleep.proposal.targets import Kind
 from skillopt.sleep.reflect import Lesson
 from skillopt.sleep.scoring.replay import Documents, Reply
 from skillopt.sleep.staging.manifest import edit_json
+from skillopt.sleep.state.evidence import EvidenceLog
 
 _TRAIN, _HEADROOM, _TEST = 0, 2_000, 3_000
 
@@ -40,11 +40,11 @@ class NightResult:
     """Mean score on the test split before and after; it decides nothing."""
 
 
-async def hold(bench: Bench, evidence: Evidence, say: Callable[[str], None]) -> NightResult:
+async def hold(bench: Bench, evidence: EvidenceLog, say: Callable[[str], None]) -> NightResult:
     """Hold a night. Raises `Stopped`, `HandoffPending`, `BackendError`; running again goes on."""
     inputs, settings = bench.inputs, bench.settings
     documents = _live(inputs)
-    evidence.add("cycle", "start", {"night": inputs.night, "tasks": len(inputs.tasks)})
+    evidence.write("cycle", "start", night=inputs.night, tasks=len(inputs.tasks))
     train, held_out = inputs.of_split("train"), inputs.of_split("val")
     say(f"the incumbent on {len(train)} train and {len(held_out)} held-out tasks")
     rollouts = max(1, settings.dream_rollouts)
@@ -63,7 +63,7 @@ async def hold(bench: Bench, evidence: Evidence, say: Callable[[str], None]) -> 
     for kind in _kinds(bench):
         say(f"what the {kind} could say")
         found = await try_kind(bench, kind, documents, lessons)
-        evidence.add("gate", "verdict", _verdict_facts(found))
+        evidence.write("gate", "verdict", **_verdict_facts(found))
         kinds.append(found)
         if found.verdict == "accepted":
             documents = _with(documents, kind, bench, found)
@@ -76,7 +76,7 @@ async def hold(bench: Bench, evidence: Evidence, say: Callable[[str], None]) -> 
     result = replace(result, verdict=verdict, reason=reason, kinds=tuple(kinds), documents=documents)
     if inputs.of_split("test"):
         result = replace(result, sealed=await _sealed(bench, result))
-    evidence.add("cycle", "end", {"verdict": verdict, "reason": reason})
+    evidence.write("cycle", "end", verdict=verdict, reason=reason)
     return result
 
 

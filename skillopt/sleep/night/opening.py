@@ -7,13 +7,14 @@ breaker, a question that waits for an answer, a kill), nothing that was paid is 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.core.errors import RunDirError
 from skillopt.core.hashing import text_digest
-from skillopt.core.json_types import JsonValue
+from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.gate.metric import Metric
 from skillopt.sleep.backends.base import Backend
 from skillopt.sleep.backends.handoff import Handoff
@@ -21,7 +22,6 @@ from skillopt.sleep.calls import Calls, Role, spent_of
 from skillopt.sleep.errors import HandoffPending, Locked
 from skillopt.sleep.meter import Caps, Meter
 from skillopt.sleep.night.course import NightResult, hold, remember, trials_of
-from skillopt.sleep.night.evidence import Evidence
 from skillopt.sleep.night.inputs import NightInputs, pinned
 from skillopt.sleep.night.report import facts_of, report_of
 from skillopt.sleep.night.trials import Bench
@@ -34,7 +34,8 @@ from skillopt.sleep.scoring.replay import Replayer
 from skillopt.sleep.settings.schema import Settings
 from skillopt.sleep.staging.manifest import Manifest
 from skillopt.sleep.staging.stage import Proposal, stage
-from skillopt.sleep.state.paths import StatePaths
+from skillopt.sleep.state.evidence import EvidenceLog
+from skillopt.sleep.state.paths import StatePaths, is_night_id
 from skillopt.sleep.state.private import make_file, write_text
 from skillopt.sleep.state.rule_ledger import RuleLedger
 from skillopt.sleep.trial.decision import Terms
@@ -69,15 +70,8 @@ def locked(paths: StatePaths) -> RunLock:
 
 def begun(paths: StatePaths) -> NightInputs | None:
     """The inputs of the night that waits to be continued; None where there is none."""
-    try:
-        names = sorted((path.name for path in paths.nights.iterdir()), reverse=True)
-    except FileNotFoundError:
-        return None
-    for name in names:
-        root = paths.night(name).root
-        if (root / INPUTS).is_file() and not (root / RESULT).is_file():
-            return pinned(root / INPUTS)
-    return None
+    name = unfinished(paths)
+    return pinned(paths.night(name).root / INPUTS) if name else None
 
 
 def power_for(settings: Settings, inputs: NightInputs) -> Power:
@@ -94,6 +88,86 @@ def _level(settings: Settings, inputs: NightInputs) -> float:
     return settings.gate_alpha / trials_of(inputs, skill=settings.evolve_skill, memory=settings.evolve_memory)
 
 
+def unfinished(paths: StatePaths) -> str:
+    """The id of the newest night that was begun and has no result; blank for none."""
+    try:
+        names = sorted((path.name for path in paths.nights.iterdir()), reverse=True)
+    except FileNotFoundError:
+        return ""
+    return next((n for n in names if is_night_id(n) and not (paths.night(n).root / RESULT).is_file()), "")
+
+
+@dataclass(frozen=True)
+class Workroom:
+    """An open night: its journal, calls, prompts and ledger."""
+
+    settings: Settings
+    paths: StatePaths
+    night: str
+    journal: Journal
+    calls: Calls
+    prompts: Prompts
+    ledger: RuleLedger
+    evidence: EvidenceLog
+
+    @property
+    def judging(self) -> Judging:
+        """Who judges replies."""
+        return Judging(self.calls, self.prompts)
+
+    @property
+    def inputs_path(self) -> Path:
+        """Where the night's inputs are pinned."""
+        return self.paths.night(self.night).root / INPUTS
+
+
+@asynccontextmanager
+async def workroom(
+    settings: Settings, paths: StatePaths, night: str, roles: Mapping[Role, Backend]
+) -> AsyncGenerator[Workroom]:
+    """Open a night's journal and models; closes them. The caller holds the lock.
+
+    Questions that wait for a person's answer are written when it closes with `HandoffPending`.
+    """
+    place = paths.night(night)
+    prompts = Prompts.read(Path(settings.prompts_path) if settings.prompts_path else paths.prompts)
+    ledger = RuleLedger(paths.home)
+    make_file(place.journal)  # the programs that open it next would make it readable for others
+    journal = Journal.open(place.journal)
+    try:
+        prompts = _pinned(journal, prompts)
+        caps = Caps(
+            settings.max_calls_per_night,
+            settings.max_tokens_per_night,
+            settings.max_cost_per_night,
+            settings.max_minutes_per_night,
+        )
+        meter = Meter(caps, spent_of(journal))
+        calls = Calls(journal, meter, roles, workers=settings.workers, version=prompts.hash)
+        evidence = EvidenceLog(place.evidence, on=settings.evidence_log, max_chars=settings.evidence_max_chars)
+        yield Workroom(settings, paths, night, journal, calls, prompts, ledger, evidence)
+    except HandoffPending:
+        waiting = {id(backend): backend for backend in roles.values() if isinstance(backend, Handoff)}
+        paths.make_in_project()
+        n = sum(backend.publish() for backend in waiting.values())
+        raise HandoffPending(
+            f"{n} questions wait in {paths.handoff / night}",
+            hint="answer each in a fresh context, then run the same command again",
+        ) from None
+    finally:
+        await journal.aclose()
+        ledger.close()
+
+
+def _pinned(journal: Journal, prompts: Prompts) -> Prompts:
+    """The prompt texts that a night began with are the ones it ends with."""
+    known = as_object(journal.get_meta("prompts"))
+    if not known:
+        journal.set_meta("prompts", dict(prompts.texts))
+        return prompts
+    return replace(prompts, texts={name: as_text(text) for name, text in known.items()})
+
+
 async def run_night(
     settings: Settings,
     paths: StatePaths,
@@ -106,55 +180,28 @@ async def run_night(
 
     Raises `Stopped`, `HandoffPending` (the questions are written), `BackendError`.
     """
-    place = paths.night(inputs.night)
-    prompts = Prompts.read(paths.prompts)
-    ledger = RuleLedger(paths.home)
-    make_file(place.journal)  # the programs that open it next would make it readable for others
-    journal = Journal.open(place.journal)
-    evidence = Evidence(place.evidence if settings.evidence_log else None, max_chars=settings.evidence_max_chars)
-    caps = Caps(
-        settings.max_calls_per_night,
-        settings.max_tokens_per_night,
-        settings.max_cost_per_night,
-        settings.max_minutes_per_night,
-    )
-    calls = Calls(
-        journal, Meter(caps, spent_of(journal)), roles, workers=settings.workers, version=_version(journal, prompts)
-    )
+    async with workroom(settings, paths, inputs.night, roles) as room:
+        return await held(room, inputs, say)
+
+
+async def held(room: Workroom, inputs: NightInputs, say: Callable[[str], None]) -> Night:
+    """The night of these inputs in its open workroom, staged."""
+    settings = room.settings
     metric = Metric(settings.gate_metric, settings.gate_mixed_weight)
-    replayer = Replayer(calls, prompts, Judging(calls, prompts), metric)
+    replayer = Replayer(room.calls, room.prompts, room.judging, metric)
     terms = Terms(
         _level(settings, inputs),
         settings.gate_min_effect,
         settings.gate_coverage_floor,
         settings.gate_regression_budget,
     )
-    bench = Bench(inputs, settings, replayer, ledger, terms, calls.model_key())
-    try:
-        result = await hold(bench, evidence, say)
-        return _close(bench, paths, result, prompts)
-    except HandoffPending:
-        waiting = {id(backend): backend for backend in roles.values() if isinstance(backend, Handoff)}
-        n = sum(backend.publish() for backend in waiting.values())
-        raise HandoffPending(
-            f"{n} questions wait in {paths.handoff / inputs.night}",
-            hint="answer each in a fresh context, then run the same command again",
-        ) from None
-    finally:
-        await journal.aclose()
-        ledger.close()
+    bench = Bench(inputs, settings, replayer, room.ledger, terms, room.calls.model_key())
+    result = await hold(bench, room.evidence, say)
+    return _close(bench, room, result)
 
 
-def _version(journal: Journal, prompts: Prompts) -> str:
-    """The prompt texts a night began with are the ones it ends with."""
-    known: object = journal.get_meta("prompts")
-    if known is None:
-        journal.set_meta("prompts", prompts.hash)
-    return prompts.hash
-
-
-def _close(bench: Bench, paths: StatePaths, result: NightResult, prompts: Prompts) -> Night:
-    settings, inputs, calls = bench.settings, result.inputs, bench.replayer.calls
+def _close(bench: Bench, room: Workroom, result: NightResult) -> Night:
+    settings, inputs, calls, paths, prompts = room.settings, result.inputs, room.calls, room.paths, room.prompts
     power = power_for(settings, inputs)
     facts = facts_of(result, calls.spent, calls.minutes(), power)
     report = report_of(result, calls.spent, calls.minutes(), power, models=calls.model_key(), prompts=prompts.hash)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Missing, Scored
-from skillopt.core.redact import redact
 from skillopt.sleep.meter import Spent
 from skillopt.sleep.night.course import NightResult
 from skillopt.sleep.night.trials import KindResult
 from skillopt.sleep.proposal.rules import Dropped, RuleEdit
+from skillopt.sleep.redact import redact
 from skillopt.sleep.scoring.replay import Reply
 from skillopt.sleep.staging.manifest import edit_json
 from skillopt.sleep.task import TaskRecord
@@ -219,6 +219,9 @@ def _escaped(text: str) -> str:
 
 
 def _why_unscored(task: TaskRecord) -> str:
+    dropped = next((tag.removeprefix("dropped: ") for tag in task.tags if tag.startswith("dropped: ")), "")
+    if dropped:
+        return _escaped(dropped)
     return "no usable check" if task.reference_kind == "none" else f"needs the tier {task.tier!r}"
 
 

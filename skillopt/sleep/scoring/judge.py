@@ -48,7 +48,10 @@ class Judging:
     async def score(self, task: TaskRecord, reply: str, *, phase: str, repeat: int) -> Scored | Missing:
         """The outcome of one reply."""
         if task.reference_kind == "rubric":
-            return await self._by_rubric(task, reply, phase, repeat)
+            judged = await self._by_rubric(task, reply, phase, repeat)
+            if task.judge is None or isinstance(judged, Missing):
+                return judged
+            return both(judged, by_checks(task, reply))
         if task.reference_kind == "rule":
             return by_checks(task, reply)
         if task.reference_kind == "exact":
@@ -97,6 +100,14 @@ def verdict(value: dict[str, JsonValue], points: list[str]) -> Scored:
     if not isinstance(passed, bool) or passed != all(met.values()):
         raise ReplyError('"pass" must be true exactly when every point is met')
     return Scored(float(passed), sum(met.values()) / len(met), "; ".join(whys)[:300])
+
+
+def both(judged: Scored, checked: Scored | Missing) -> Scored | Missing:
+    """A rubric with checks beside it: right when both say so."""
+    if isinstance(checked, Missing):
+        return checked
+    why = "; ".join(filter(None, (judged.fail_reason, checked.fail_reason)))
+    return Scored(min(judged.hard, checked.hard), (judged.soft + checked.soft) / 2, why)
 
 
 def by_checks(task: TaskRecord, reply: str) -> Scored | Missing:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
-from skillopt.core.redact import redact
 from skillopt.sleep.errors import StagingError
 from skillopt.sleep.proposal.document import Document
 from skillopt.sleep.proposal.rules import RuleEdit
 from skillopt.sleep.proposal.targets import Target
+from skillopt.sleep.redact import redact
 from skillopt.sleep.staging.manifest import Manifest, StagedTarget, read_bytes, sha256
 from skillopt.sleep.state.paths import StatePaths
 from skillopt.sleep.state.private import make_directory, write_bytes, write_text

@@ -8,7 +8,7 @@ from skillopt.core.json_types import JsonValue, as_array, as_object
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags
 from skillopt.sleep.errors import StagingError
-from skillopt.sleep.night.opening import INPUTS, RESULT
+from skillopt.sleep.night.opening import unfinished
 from skillopt.sleep.staging.adopt import StagedNight
 from skillopt.sleep.staging.manifest import latest, published
 from skillopt.sleep.state.paths import StatePaths
@@ -68,21 +68,13 @@ def facts_of(paths: StatePaths) -> dict[str, JsonValue]:
         "history_tail": history,
         "latest_staging": str(paths.staging / latest(paths.staging)) if latest(paths.staging) else None,
         "running": is_locked(paths.home),
-        "unfinished": unfinished(paths),
+        "unfinished": unfinished(paths) or None,
         "staged_targets": pending,
         "adopted_targets": adopted,
         "rules": rules,
         "has_pending_proposal": bool(pending),
         "staging_error": problem or None,
     }
-
-
-def unfinished(paths: StatePaths) -> str | None:
-    """A night that was begun and not ended."""
-    if not paths.nights.is_dir():
-        return None
-    begun = [p for p in sorted(paths.nights.iterdir()) if (p / INPUTS).is_file() and not (p / RESULT).is_file()]
-    return begun[-1].name if begun else None
 
 
 def told(facts: dict[str, JsonValue]) -> list[str]:

@@ -1,0 +1,198 @@
+"""A real night from session files to a staged diff, by the command line: plan, run, review, adopt, revert."""
+
+import json
+import threading
+from collections.abc import Generator
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from skillopt.sleep.cli.main import main
+from skillopt.sleep.demo import toy
+
+WORDS = ("cache", "login", "export", "rounding", "search", "upload", "cart", "coupon", "invoice", "refund", "wishlist",
+         "mailer", "payment", "catalog")  # fmt: skip
+BAD = "Added: the {0}.\nBreaking: the {0} moved."
+GOOD = "Breaking: the {0} moved.\nAdded: the {0}."
+
+
+def write_sessions(home: Path, project: Path, n: int = 14) -> None:
+    """Sessions of Claude Code in which a person asks for a changelog entry and corrects it."""
+    folder = home / "projects" / str(project).replace("/", "-").replace(".", "-")
+    folder.mkdir(parents=True)
+    start = datetime.now(timezone.utc) - timedelta(days=10)
+    for i in range(n):
+        word, at = WORDS[i], start + timedelta(hours=12 * i)
+        said = [
+            ("user", f"Write the changelog entry for the {word} change in version 1.{i}"),
+            ("assistant", BAD.format(word)),
+            ("user", "No, that is wrong: breaking changes go first"),
+            ("assistant", GOOD.format(word)),
+            ("user", "perfect, thanks"),
+            ("assistant", "You are welcome."),
+        ]
+        lines, parent = [], None
+        for k, (role, text) in enumerate(said):
+            line = {
+                "type": role, "uuid": f"{i}-{k}", "parentUuid": parent, "isSidechain": False, "cwd": str(project),
+                "sessionId": f"s{i}", "version": "2.1.332",
+                "timestamp": (at + timedelta(minutes=k)).isoformat().replace("+00:00", "Z"),
+            }  # fmt: skip
+            if role == "user":
+                line |= {"origin": {"kind": "human"}, "promptSource": "typed", "entrypoint": "cli",
+                         "message": {"role": "user", "content": text}}  # fmt: skip
+            else:
+                line["message"] = {"id": f"m{i}-{k}", "role": "assistant", "model": "m",
+                                   "content": [{"type": "text", "text": text}]}  # fmt: skip
+            parent = line["uuid"]
+            lines.append(json.dumps(line))
+        (folder / f"s{i}.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def answer(prompt: str) -> str:
+    """A model that mines, judges, reflects and replies by what it is told."""
+    if prompt.startswith("[skillopt-sleep:replay]\nYou read one request"):
+        intent = prompt.partition("The request:\n")[2].partition("The answer that the person")[0].strip().strip("`")
+        return json.dumps({
+            "labels": [{"follow_up": 1, "label": "correction", "quote": "breaking changes go first"},
+                       {"follow_up": 2, "label": "acceptance", "quote": "perfect"}],
+            "intent": intent.strip().splitlines()[-1].strip("`").strip() or "changelog",
+            "rubric": ["breaking changes stand first"], "checks": [{"op": "regex", "arg": r"\ABreaking"}],
+            "needs_tools": False, "needs_files": False,
+        })  # fmt: skip
+    if "You judge one reply" in prompt:
+        reply = prompt.partition("The reply:\n")[2]
+        met = 0 <= reply.find("Breaking") < reply.find("Added")
+        return "As [1] says: " + json.dumps({"points": [{"id": "p1", "met": met, "why": "order"}], "pass": met})
+    if '{"edits"' in prompt:
+        known = toy.GOOD in prompt.partition("Failures:")[0]
+        edit = {"op": "add", "rule_id": "", "text": toy.GOOD, "evidence": [], "why": "the order"}
+        return json.dumps({"edits": [] if known else [edit]})
+    return (GOOD if toy.GOOD in prompt else BAD).format("thing")
+
+
+class Server:
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+        prompts = self.prompts
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                prompt = body["messages"][0]["content"]
+                prompts.append(prompt)
+                said = json.dumps({
+                    "choices": [{"message": {"content": answer(prompt)}, "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20},
+                }).encode()  # fmt: skip
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(said)))
+                self.end_headers()
+                self.wfile.write(said)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.http.server_address[1]}/v1"
+
+
+@pytest.fixture
+def server() -> Generator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+@pytest.fixture
+def ask(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Run a command on a project with sessions; (exit code, stdout)."""
+    project = (tmp_path / "shop").resolve()
+    project.mkdir()
+    (project / "CLAUDE.md").write_text("# Shop\n")
+    write_sessions(tmp_path / "claude", project)
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "SKILLOPT_SLEEP_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("SKILLOPT_SLEEP_HOME", str(tmp_path / "state"))
+    config = tmp_path / "config.json"
+    homes = {"claude_home": str(tmp_path / "claude"), "codex_home": str(tmp_path / "x"),
+             "copilot_home": str(tmp_path / "x"), "opencode_db": str(tmp_path / "x.db")}  # fmt: skip
+    config.write_text(json.dumps(
+        {**homes, "lookback_hours": 0, "evolve_memory": False, "gate_repeats": 1, "gate_max_repeats": 1,
+         "dream_rollouts": 1, "val_fraction": 0.45}
+    ))  # fmt: skip
+
+    def call(*words: str) -> tuple[int, str]:
+        code = main([*words, "--project", str(project), "--config", str(config)])
+        return code, capsys.readouterr().out
+
+    call.project = project  # pyright: ignore
+    return call
+
+
+def test_a_night_from_session_files_to_an_adopted_rule(ask, server: Server) -> None:
+    night = ("--backend", "openai_compatible", "--model", "m")
+    code, plan = ask("plan", "--json")
+    assert code == 0 and json.loads(plan)["n_pairs"] == 14 and server.prompts == []
+    code, told = ask("run", *night, "--yes", "--json")
+    facts = json.loads(told)
+    assert (code, facts["verdict"], facts["n_sessions"], facts["n_tasks"]) == (0, "accepted", 14, 14)
+    assert facts["n_val"] >= 5 and facts["staged_targets"] == ["claude-skill"]
+    assert facts["spend"]["calls"] == len(server.prompts) and facts["spend"]["estimated_calls"] == 0
+    paid = len(server.prompts)
+    status = json.loads(ask("status", "--json")[1])
+    assert status["has_pending_proposal"] and not status["running"]
+    code, review = ask("review")
+    assert code == 0 and toy.GOOD in review and "Breaking: the thing moved" in review
+    skill = ask.project / ".claude/skills/skillopt-sleep-learned/SKILL.md"
+    assert not skill.exists()
+    code, adopted = ask("adopt", "--json")
+    assert code == 0 and json.loads(adopted)["updated_paths"] == [str(skill)]
+    assert skill.read_text().startswith("---\nname: skillopt-sleep-learned\n") and toy.GOOD in skill.read_text()
+    assert ask("adopt")[0] == 2  # nothing is left
+    assert ask("revert", facts["night"])[0] == 0 and not skill.exists()
+    assert json.loads(ask("status", "--json")[1])["rules"] == []
+    assert len(server.prompts) == paid  # S34: none of these commands asks a model
+
+
+def test_a_rejected_rule_is_told_to_later_nights_and_auto_adopt_is_an_order(ask, server: Server) -> None:
+    night = ("--backend", "openai_compatible", "--model", "m", "--yes", "--json")
+    assert json.loads(ask("run", *night)[1])["verdict"] == "accepted"
+    assert ask("reject", "--why", "we use another order")[0] == 0
+    facts = json.loads(ask("run", *night, "--auto-adopt")[1])
+    assert facts["verdict"] == "nothing_to_do" and facts["adopted"] == []
+    assert "rejected before" in json.dumps(facts["rejected_edits"])
+    assert any("we use another order" in prompt for prompt in server.prompts)
+
+
+def test_auto_adopt_adopts_what_was_proven(ask) -> None:
+    facts = json.loads(
+        ask("run", "--backend", "openai_compatible", "--model", "m", "--yes", "--json", "--auto-adopt")[1]
+    )
+    assert [Path(p).name for p in facts["adopted"]] == ["SKILL.md"]
+    assert Path(facts["adopted"][0]).is_file()
+
+
+def test_without_a_model_or_a_night_the_line_says_what_to_do(
+    ask, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert ask("run", "--yes", "--backend", "openai_compatible", "--model", "m")[0] == 1
+    assert ask("review")[0] == 1
+    assert ask("review", "../x")[0] == 2
+    assert ask("run", "--backend", "demo")[0] == 2
+
+
+def test_demo_shows_an_accept_and_a_reject(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["demo", "--keep", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "## Skill: accepted" in shown and "## Memory: rejected" in shown
+    assert toy.GOOD in (tmp_path / "shop/.claude/skills/skillopt-sleep-learned/SKILL.md").read_text()
