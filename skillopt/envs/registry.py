@@ -25,6 +25,8 @@ GROUP = "skillopt.envs"
 BUILT_IN = {
     "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
+    "alfworld": "skillopt.envs.alfworld.adapter:ALFWorldEnv",
+    "officeqa": "skillopt.envs.officeqa.adapter:OfficeQAEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
     "sealqa": "skillopt.envs.sealqa.adapter:SealQAEnv",
     "mmrb": "skillopt.envs.mmrb.adapter:MMRBEnv",

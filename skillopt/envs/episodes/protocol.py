@@ -138,6 +138,12 @@ def parse_tag(reply: str) -> str:
     return (reply[found[-1][1] : found[-1][2]] if found else reply).strip()
 
 
+def tagged_action(reply: str) -> str | None:
+    """The last `<action>…</action>` of a reply; None without one. `parse_tag` takes the whole reply then."""
+    found = _actions(reply)
+    return reply[found[-1][1] : found[-1][2]].strip() if found else None
+
+
 def without_tag(reply: str) -> str:
     """What a reply says besides its actions; blank where the whole reply is one."""
     parts, at = list[str](), 0

@@ -1,0 +1,1 @@
+"""ALFWorld: household tasks in a text game, one episode an item (hard: won)."""

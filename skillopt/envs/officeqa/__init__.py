@@ -1,0 +1,1 @@
+"""OfficeQA: questions about figures in parsed Treasury bulletins (hard: normalised exact match, soft: token F1)."""
