@@ -7,7 +7,7 @@ trajectory that analysts read, and what the attempt cost. A lost attempt is data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -44,7 +44,7 @@ class Task:
     item: Item
     skill: Skill
     messages: Callable[[str], tuple[Message, ...]]
-    next_turn: Callable[[Sequence[Turn]], str | None]
+    next_turn: Callable[[Sequence[Turn]], str | Awaitable[str | None] | None]
     sampling: Sampling
     stage: str
     repeat: int = 0

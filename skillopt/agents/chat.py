@@ -48,7 +48,8 @@ class ChatAgent:
             if reply.finish == "length":
                 cut = truncated(task.sampling.max_completion_tokens)
                 break
-            following = task.next_turn(turns)
+            later = task.next_turn(turns)
+            following = later if later is None or isinstance(later, str) else await later
             if following is None:
                 break
             trajectory.append({"role": "user", "content": following})

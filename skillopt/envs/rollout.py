@@ -26,6 +26,7 @@ from skillopt.envs.base import Env, given_files, reads_workspace
 from skillopt.envs.episodes.loop import play
 from skillopt.envs.episodes.protocol import Episodic, takes_agents
 from skillopt.envs.episodes.tools import play_with_tools, tools_of
+from skillopt.envs.lookups import next_turn
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.envs.scoring import UNAIDED, ScoreContext, Scoring, score_attempt
 from skillopt.model.types import ChatModel
@@ -76,7 +77,7 @@ async def _rolled_out(
         item=item,
         skill=Skill(without_empty_regions(skill.text)),
         messages=lambda text: env.messages(item, text),
-        next_turn=lambda turns: env.next_turn(item, turns),
+        next_turn=lambda turns: next_turn(env, item, turns, call.scoring.journal, call.stage),
         sampling=env.sampling,
         stage=call.stage,
         repeat=call.repeat,

@@ -124,7 +124,10 @@ def _python(path: Path) -> Respond:
 
 
 def _plain(message: Message) -> str:
-    return message.content if isinstance(message.content, str) else str(message.content)
+    """The text of a message; images are not looked at."""
+    if isinstance(message.content, str):
+        return message.content
+    return "".join(str(part["text"]) for part in message.content if part.get("type") == "text")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The SealQA environment: a question with its search results, graded A, B or C by a judge.
 
-`env.grader: equality` needs no judge and compares normal forms: a lower bound, for runs without a judge. Every row
-says which of the two gave its score.
+A reply without answer tags gets two of the item's pages and another turn, once by default. `env.grader: equality` needs
+no judge and compares normal forms: a lower bound, for runs without a judge. Every row says which gave its score.
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from skillopt.core.fencing import fenced
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Missing, Outcome, Scored
-from skillopt.envs.base import Attempt, EnvConfig, ScoreContext, Splits
+from skillopt.envs.base import Attempt, EnvConfig, ScoreContext, Splits, Turn
 from skillopt.envs.data.loading import Row
 from skillopt.envs.judge_word import JUDGED, JudgeSettings, compared, instructions
 from skillopt.envs.scorers.base import shorten
+from skillopt.envs.scorers.extract import tagged
 from skillopt.envs.scorers.verdicts import OneWordJudge, letter
 from skillopt.envs.sealqa import rollout
 from skillopt.envs.sealqa.dataloader import Reader
 from skillopt.envs.single_answer import PlainSettings, SingleAnswerEnv
 
+_PAGES = "## Fetched pages"
 _GRADES = {"A": "correct", "B": "incorrect", "C": "not attempted"}
 
 
@@ -34,6 +37,11 @@ class SealQASettings(PlainSettings, JudgeSettings):
     )
     lenient: bool = Field(
         default=False, description="Grader equality: an answer that contains the gold one, or the reverse, is right."
+    )
+    max_tool_turns: int = Field(
+        default=1,
+        ge=0,
+        description="Rounds in which two pages of the item are fetched after a reply without answer.",
     )
     evidence_chars: int = Field(default=12_000, ge=0, description="Most characters of the given search results.")
 
@@ -78,6 +86,19 @@ class SealQAEnv(SingleAnswerEnv[SealQASettings]):
 
     def same_text(self, item: Item) -> str:
         return str(item.data["question"])
+
+    def pages_wanted(self, item: Item, turns: Sequence[Turn]) -> Sequence[str]:
+        """Two pages a round, after a reply without an answer."""
+        rounds = sum(turn.user.startswith(_PAGES) for turn in turns)
+        if rounds >= self._settings.max_tool_turns or tagged(turns[-1].reply) is not None:
+            return ()
+        return [str(url) for url in item.data["urls"]][2 * rounds : 2 * rounds + 2]
+
+    def with_pages(self, item: Item, turns: Sequence[Turn], pages: Mapping[str, str]) -> str:
+        """The pages, fenced, and the request to answer."""
+        del item, turns
+        texts = "\n\n".join(f"{url}\n\n{fenced(text, 'page')}" for url, text in pages.items())
+        return f"{_PAGES}\n\n{texts}\n\nAnswer the question now, with the answer in <answer> tags."
 
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         answer, gold = rollout.answer_in(attempt.text), str(item.data["answer"])
