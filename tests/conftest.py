@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from skillopt.testing.zygote import Zygote
 from tests import examples
 
 examples.load_profile()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the suite was started in the background of a script
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAST = Path("/dev/shm")
 """Memory: nothing here is about the loss of power, and runs by the thousand flush a great deal."""

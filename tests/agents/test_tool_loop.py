@@ -179,7 +179,8 @@ async def test_a_flood_of_output_is_shortened(journal: Journal) -> None:
     assert "left out" in shown
 
 
-async def test_two_hundred_at_once_lose_nothing_and_leave_nothing(journal: Journal, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow_campaign)])
+async def test_many_at_once_lose_nothing_and_leave_nothing(journal: Journal, count: int) -> None:
     before = {p.pid for p in processes.alive()}
 
     def answer(turn: int, request: ChatRequest) -> ChatReply:
@@ -188,10 +189,10 @@ async def test_two_hundred_at_once_lose_nothing_and_leave_nothing(journal: Journ
         return ChatReply(str(request.messages[-1].content).split("\n")[0], "stop", Usage(1, 1))
 
     loop = agent(Chat(answer), journal)
-    attempts = await asyncio.gather(*(loop.attempt(task(n)) for n in range(200)))
+    attempts = await asyncio.gather(*(loop.attempt(task(n)) for n in range(count)))
     await loop.aclose()
-    assert [a.text for a in attempts] == [f"How many lines are in file {n}?" for n in range(200)]
-    assert journal.count("tool") == 200
+    assert [a.text for a in attempts] == [f"How many lines are in file {n}?" for n in range(count)]
+    assert journal.count("tool") == count
     sleepers = [p.pid for p in processes.alive() if p.pid not in before and _is(p.pid, b"sleep\x0030")]
     assert sleepers == []
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from skillopt.cli.reference import pages
+from skillopt.testing.zygote import Zygote
 
 REPO = Path(__file__).parents[2]
 GUIDES = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
@@ -28,10 +32,53 @@ def runnable() -> list[tuple[str, str]]:
     return found
 
 
+DOOR = """
+skillopt() {
+    printf '%s\\0' "$PWD" "$@" > "$ENDS/asked"
+    read -r code < "$ENDS/code"
+    cat "$ENDS/out"
+    cat "$ENDS/err" >&2
+    return "$code"
+}
+set -e
+"""
+"""`skillopt` in a shell, as a fork of the prepared process instead of a new interpreter."""
+
+
+@contextmanager
+def door(zygote: Zygote, ends: Path) -> Generator[dict[str, str]]:
+    """Answers the function while a shell runs; gives the shell's variables."""
+    ends.mkdir()
+    for name in ("asked", "code"):
+        os.mkfifo(ends / name)
+
+    def serve() -> None:
+        while words := (ends / "asked").read_text().split("\0")[:-1]:
+            ended = zygote.run(words[1:], cwd=Path(words[0]))
+            (ends / "out").write_text(ended.out)
+            (ends / "err").write_text(ended.err)
+            (ends / "code").write_text(f"{ended.code}\n")
+
+    serving = threading.Thread(target=serve, daemon=True)
+    serving.start()
+    yield {**os.environ, "ENDS": str(ends)}
+    (ends / "asked").write_text("")
+    serving.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
 @pytest.mark.parametrize(("page", "commands"), runnable(), ids=lambda v: v.split("\n")[0][:40])
-def test_runnable_commands_run(page, commands, tmp_path):
-    door = f'skillopt() {{ "{sys.executable}" -m skillopt "$@"; }}\nset -e\n'
-    done = subprocess.run(["bash", "-c", door + commands], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+def test_runnable_commands_run(page, commands, tmp_path, zygote):
+    (tmp_path / "place").mkdir()
+    with door(zygote, tmp_path / "ends") as environ:
+        done = subprocess.run(
+            ["bash", "-c", DOOR + commands],
+            cwd=tmp_path / "place",
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
-import os
-import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from skillopt.core.redact import MARK
 from skillopt.store.journal import Journal
 from skillopt.testing.toy_task import answer, write_config, write_data
 from skillopt.testing.trees import differences, tree
+from skillopt.testing.zygote import Zygote
 
 from .key_shapes import planted
 
@@ -83,15 +83,11 @@ async def serving(leaky: Leaky) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def skillopt(*arguments: str, environ: Mapping[str, str]) -> tuple[int, str]:
+async def skillopt(zygote: Zygote, *arguments: str, environ: Mapping[str, str]) -> tuple[int, str]:
     """(exit code, everything printed)."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "skillopt", *arguments, env={**os.environ, "CI": "true", **environ},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 240)
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+    run = functools.partial(zygote.run, environ={"CI": "true", **environ}, short_waits=True)
+    ended = await asyncio.to_thread(run, arguments)
+    return ended.code, ended.out + ended.err
 
 
 def everything_in(root: Path) -> Iterable[tuple[str, str]]:
@@ -118,7 +114,7 @@ def variables(keys: Mapping[str, tuple[str, str]]) -> dict[str, str]:
         pytest.param(True, id="environment too"),
     ],
 )
-async def test_none_is_found_after_a_run(in_environment: bool, tmp_path: Path) -> None:
+async def test_none_is_found_after_a_run(in_environment: bool, tmp_path: Path, zygote: Zygote) -> None:
     keys = planted(1 + in_environment)
     leaky = Leaky(keys)
     environ = variables(keys) if in_environment else {**OPAQUE, "OPENAI_COMPATIBLE_API_KEY": ROLE_KEY}
@@ -127,12 +123,12 @@ async def test_none_is_found_after_a_run(in_environment: bool, tmp_path: Path) -
     async with serving(leaky) as url:
         config = write_config(tmp_path / "config.yaml", write_data(tmp_path / "data"), url)
         command = ["train", "--config", str(config), f"env.out_root={run}"]
-        code, printed = await skillopt(*command, environ=environ)
+        code, printed = await skillopt(zygote, *command, environ=environ)
         assert code == 0, printed
         assert leaky.told == set(leaky.texts), "every key was said at least once"
         leaky.fatal = True
         fresh = [*command[:-1], f"env.out_root={tmp_path / 'stopped'}"]
-        code, error = await skillopt(*fresh, environ=environ)
+        code, error = await skillopt(zygote, *fresh, environ=environ)
         assert code == 1 and "refused: " in error and MARK in error
     found = [(where, key) for where, text in everything_in(run) for key in secrets if key in text]
     found += [("printed", key) for key in secrets if key in printed + error]
@@ -143,6 +139,6 @@ async def test_none_is_found_after_a_run(in_environment: bool, tmp_path: Path) -
     assert json.loads((run / "summary.json").read_text()), "the run has a result"
     # What the journal holds is what everything was decided by: the same bytes come out again, without the network.
     before = tree(run)
-    code, printed = await skillopt(*command, "--replay", environ={})
+    code, printed = await skillopt(zygote, *command, "--replay", environ={})
     assert code == 0, printed
     assert differences(before, tree(run)) == []

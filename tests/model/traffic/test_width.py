@@ -12,6 +12,8 @@ from skillopt.model.traffic.width import PATIENCE, PAUSES, Width
 from .simulated import Provider, crowd
 from .virtual_time import run
 
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow_campaign) for seed in range(2, 5))]
+
 
 def measured(provider: Provider, calls: int, *, width: int = 24, each=None) -> tuple[Limiter, float]:
     async def scenario() -> tuple[Limiter, float]:
@@ -21,7 +23,7 @@ def measured(provider: Provider, calls: int, *, width: int = 24, each=None) -> t
     return run(scenario())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("cap", [1, 3, 12, 20])
 def test_finds_the_cap_and_stays_there(cap: int, seed: int) -> None:
     widths: list[int] = []
@@ -38,7 +40,7 @@ def test_finds_the_cap_and_stays_there(cap: int, seed: int) -> None:
     assert late_refusals <= 2 + seconds / 2 / (PAUSES * provider.retry_after)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_refusals_by_chance_narrow_nothing(seed: int) -> None:
     widths: list[int] = []
     provider = Provider(rate=0.05, seed=seed)
