@@ -11,7 +11,7 @@ import functools
 import os
 import re
 
-from skillopt.core.redact import secret_spans
+from skillopt.core.redact import secret_spans, shape_spans
 
 _MARK = "[redacted:{kind}]"
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -39,7 +39,7 @@ _ABROAD = r"\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}"
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        ("url-password", rf"([a-zA-Z][a-zA-Z0-9+.-]{{1,30}}://[^\s/@:\"']{{0,200}}:){_OPEN}[^\s/@\"']{{1,400}}(?=@)"),
+        ("url-password", rf"([a-zA-Z][a-zA-Z0-9+.-]{{1,30}}://[^\s/@:\[\"']{{0,200}}:){_OPEN}[^\s/@\"']{{1,400}}(?=@)"),
         ("user-password", rf"((?:^|\s)(?:-u|--user)[ =][\"']?[^\s:\"']{{1,80}}:){_OPEN}[^\s\"']{{1,200}}"),
         ("authorization", rf"(?i)(\bauthorization{_IS}(?:[a-z]{{2,12}}\s+)?)(?=\S*[\d=]){_VALUE}{{6,}}"),
         ("bearer", rf"(?i)(\b(?:bearer|basic)\s+)(?=\S{{0,200}}[\d=]){_VALUE}{{12,}}"),
@@ -60,25 +60,36 @@ _ENTROPY = re.compile(
 )
 
 
-_HINT = re.compile(
-    r"(?i:key|token|secret|pass|pwd|\bpin\b|auth|cookie|bearer|basic|sig|cred|dsn|sess|_pat|://|-----BEGIN|[?&;][\w-]+=)"
-    r"|@|\+\d|\(\d{3}\)|\s-u[ =]|--user|^-u|[A-Za-z0-9]{16,}"
-    r"|(?<![\w.~=/+-])(?=[a-z_.~=/+-]{0,400}[A-Z0-9])[\w.~=/+-]{14,}"
+_LABELLED = re.compile(
+    r"(?i:(?:key|token|secret|passw|passp|passc|pwd|_pass|auth|sig|hmac|cred|dsn|sess|sid|jwt|csrf|xsrf|__host|__sec|_pat)"
+    r"[\w.-]{0,60}\\*[\"'`]?\s{0,20}(?:[:=]|%3d))"
+    r"|(?i:\b(?:token|password|passphrase|passcode|secret|key|pin)\s+[\"'`]?(?:is\b|was\b|[:=]|\S{0,200}\d))"
+    r"|(?i:\b(?:bearer|basic)\s+\S{0,400}[\d=_.-])|(?i:cookie)|(?:^|\s)(?:-u|--user)[ =]"
+    r"|[?&;][\w-]{1,60}=|%26|u0026|hooks\.slack"
 )
-"""What stands in every text that any pattern here or in `core` would change; most texts have none of it."""
+"""Stands in every text in which a pattern finds a value by its label; most texts have none of it, and are quick."""
+_LABEL_WORDS = (
+    "key", "token", "secret", "pass", "pwd", "auth", "sig", "hmac", "cred", "dsn", "sess", "sid", "jwt", "csrf", "xsrf",
+    "__host", "__sec", "_pat", "pin", "bearer", "basic", "cookie", "-u", "=", "%26", "u0026", "hooks.slack",
+)  # fmt: skip
+"""One of them stands in every text that `_LABELLED` finds anything in."""
+_PHONE = re.compile(r"\+\d|\(\d{3}\)")
 
 
 def redact(text: str, *, home: str | None = None) -> str:
     """`text` without secrets and personal details; below `home` (the user's by default) paths begin with `~`."""
     here = _home() if home is None else home
-    if not _HINT.search(text):
-        return _homeless(text, here)
-    for start, end in reversed(secret_spans(text)):
+    labelled = _is_labelled(text)
+    spans = sorted(secret_spans(text) if labelled else shape_spans(text))
+    for start, end in reversed(_joined(spans)):
         if "[redacted" not in text[max(0, start - 10) : end]:
             text = text[:start] + _MARK.format(kind=_kind(text[start:end])) + text[end:]
     if "-----BEGIN" in text:
         text = _PEM.sub(_MARK.format(kind="private-key"), text)
+    held = {"url-password": "@" in text, "email": "@" in text, "phone": _PHONE.search(text) is not None}
     for kind, pattern in _PATTERNS:
+        if not held.get(kind, labelled):
+            continue
         text = pattern.sub(rf"\g<1>{_MARK.format(kind=kind)}", text)
     return _homeless(text, here)
 
@@ -92,6 +103,22 @@ def clean(text: str, limit: int) -> str:
     """`text` redacted, then cut to `limit` characters: a secret that is cut is still one."""
     redacted = redact(text)
     return redacted if len(redacted) <= limit else redacted[: max(0, limit - 1)].rstrip() + "…"
+
+
+def _is_labelled(text: str) -> bool:
+    low = text.casefold()
+    return any(word in low for word in _LABEL_WORDS) and _LABELLED.search(text) is not None
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted spans, overlapping ones as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _kind(secret: str) -> str:

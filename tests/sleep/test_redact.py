@@ -92,6 +92,12 @@ def test_masked_first_and_cut_afterwards() -> None:
         assert len(clean(text, limit)) <= limit
 
 
+@pytest.mark.parametrize("text", ["https://u:p@h/x", "postgres://me:p%40ss@db/x", "https://ana:{}@git.example/x.git"])
+def test_a_password_in_an_address_is_masked_once(text: str) -> None:
+    assert redact(text).count("[redacted") == 1
+    assert redact(redact(text)) == redact(text)
+
+
 def test_random_tokens_go_from_staged_documents() -> None:
     token = "q9Xk2LmP7vRt4WzY8bNc3HdF6jGs5KaE"
     assert token not in redact_strictly(f"use {token} here")
