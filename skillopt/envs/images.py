@@ -46,7 +46,8 @@ class Images:
     def digest(self, name: str, where: str, hint: str = "") -> str:
         """SHA-256 of an image's bytes. Raises `DataError` for one that is missing, unreadable or no image."""
         path = self.find(name, where, hint)
-        return self._read(path, where)[0]
+        seen = self._seen(path)
+        return seen if seen else self._read(path, where)[0]
 
     def part(self, name: str, where: str) -> JsonObject:
         """The image as a content part of a message."""
@@ -55,14 +56,11 @@ class Images:
     def uri(self, name: str, where: str) -> str:
         """The image as a data URI; encoded the first time that its content is asked for."""
         path = self.find(name, where)
-        stat = path.stat()
-        signature = (stat.st_mtime_ns, stat.st_size)
-        seen = self._known.get(path)
-        if seen is not None and seen[0] == signature and seen[1] in self._encoded:
-            self._encoded.move_to_end(seen[1])
-            return self._encoded[seen[1]]
+        seen = self._seen(path)
+        if seen in self._encoded:
+            self._encoded.move_to_end(seen)
+            return self._encoded[seen]
         key, content = self._read(path, where)
-        self._known[path] = (signature, key)
         if key not in self._encoded:
             self._keep(key, f"data:image/{_kind(content, path, where)};base64,{base64.b64encode(content).decode()}")
         return self._encoded[key]
@@ -75,16 +73,29 @@ class Images:
             _, dropped = self._encoded.popitem(last=False)
             self._held -= len(dropped)
 
+    def _seen(self, path: Path) -> str:
+        """The digest of a file that was read before and has not changed since; blank for any other."""
+        known = self._known.get(path)
+        return known[1] if known is not None and known[0] == _signature(path) else ""
+
     def _read(self, path: Path, where: str) -> tuple[str, bytes]:
         try:
-            content = path.read_bytes()
+            signature, content = _signature(path), path.read_bytes()
         except OSError as error:
             raise DataError(f"{where}: the image {path} cannot be read: {error.strerror}") from error
         _kind(content, path, where)
-        return hashlib.sha256(content).hexdigest(), content
+        key = hashlib.sha256(content).hexdigest()
+        self._known[path] = (signature, key)
+        return key, content
 
     def _looked(self) -> str:
         return ", ".join(str(root) for root in self._roots)
+
+
+def _signature(path: Path) -> tuple[int, int]:
+    """What tells a changed file from the one that was read."""
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _kind(content: bytes, path: Path, where: str) -> str:
