@@ -45,6 +45,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("adopt", "apply a proposal to the live files", "adopt"),
     Command("reject", "turn a proposal or a rule down, with a reason", "reject"),
     Command("revert", "put the live files back to what they were before a night", "revert"),
+    Command("schedule", "print or install a nightly job", "schedule"),
+    Command("unschedule", "remove the nightly job", "unschedule"),
+    Command("mcp", "the MCP server on stdin and stdout", "mcp"),
     Command("gc", "remove old closed nights", "gc"),
     Command("demo", "a whole night on a toy project, without a key or a network", "demo"),
 )
