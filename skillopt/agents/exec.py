@@ -107,7 +107,9 @@ class ExecAgent:
     async def attempt(self, task: Task) -> Attempt:
         """Solve one task, from the journal or by running the program."""
         await self.find()
-        workspace = build_workspace(task.messages(""), task.skill, self.settings.delivery, given=task.given())
+        workspace = build_workspace(
+            task.messages(""), task.skill, self.settings.delivery, given=task.given(), beside=self.settings.beside
+        )
         key = self._key(workspace, task.repeat, files=task.files)
         asked = AgentRequest(
             workspace=workspace,
@@ -194,6 +196,7 @@ class ExecAgent:
                 "files": {n: text_digest(c.decode("latin-1")) for n, c in workspace.files.items()},
                 "empty_retries": settings.empty_retries,
                 "repeat": repeat,
+                **({"executable": sorted(workspace.executable)} if workspace.executable else {}),
                 **({"left": 1} if files else {}),  # an answer that was stored without its files is another one
             }
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from skillopt.agents.skill_files import NO_FILES, SkillFiles
 from skillopt.agents.workspace import Delivery
 from skillopt.core.redact import environment_secrets
 from skillopt.harnesses.catalogue import PACKAGES
@@ -36,6 +37,8 @@ class AgentSettings:
     login: Path | None = None
     cache: Path | None = None
     delivery: Delivery = "native"
+    beside: SkillFiles = NO_FILES
+    """The files of the skill's directory that go along."""
     empty_retries: int = 1
     trace: bool = True
     keep: Path | None = None

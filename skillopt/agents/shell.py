@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from skillopt.agents.left_files import LeftFiles, collect
+from skillopt.agents.skill_files import NO_FILES, SkillFiles
 from skillopt.agents.trace import LONGEST_OUTPUT
 from skillopt.agents.workspace import Delivery, Workspace
 from skillopt.core.json_types import JsonObject, JsonValue
@@ -44,6 +45,8 @@ class ToolLoopSettings:
 
     environ: Mapping[str, str] = field(repr=False)
     delivery: Delivery = "prompt"
+    beside: SkillFiles = NO_FILES
+    """The files of the skill's directory that go along."""
     max_turns: int = 30
     command_seconds: float = 60.0
     at_once: int = 4 * (os.cpu_count() or 1)

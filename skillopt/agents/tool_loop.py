@@ -65,7 +65,9 @@ class ToolLoopAgent:
 
     async def attempt(self, task: Task) -> Attempt:
         """Work on one task until the model calls no tool any more."""
-        workspace = build_workspace(task.messages(""), task.skill, self._settings.delivery, given=task.given())
+        workspace = build_workspace(
+            task.messages(""), task.skill, self._settings.delivery, given=task.given(), beside=self._settings.beside
+        )
         shell = Shell(workspace, self._new_place(), self._settings, self._journal, self._running)
         first = _first(task, self._settings.delivery)
         box = ShellTools(task, self._settings, shell)
@@ -156,6 +158,10 @@ class ShellTools:
         said: list[JsonValue] = [m.to_json() for m in messages]
         more: JsonObject = {"v": KEY_VERSION, "messages": said, "repeat": self._task.repeat,
                             "seconds": self._settings.command_seconds}  # fmt: skip
+        if self._settings.delivery == "native":  # the skill is in a file that commands read, and in no message
+            more = {**more, "skill": self._task.skill.hash}
+        if files := self._settings.beside.digest:
+            more = {**more, "beside": files}
         return digest({**what, **more})
 
 

@@ -5,6 +5,7 @@
     work/…                                       the item's own files, where the environment gives any
     work/.agents/skills/skillopt-target/SKILL.md the skill package
     work/.claude/skills/skillopt-target/SKILL.md the same, for the program that reads only that folder
+    beside each SKILL.md                         the other files of the skill's directory, where training began from one
 
 No gold value and no file besides is in it, and it lies outside every repository, so that instruction files of a parent
 directory cannot reach the agent. This is what goes in; what comes out for a scorer is `left_files`. The package's body
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillopt.agents.base import text_of
+from skillopt.agents.skill_files import NO_FILES, SkillFiles
 from skillopt.core.skill import Skill
 from skillopt.model.types import Message
 
@@ -43,6 +45,8 @@ class Workspace:
     package: str
     task: str
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    executable: frozenset[str] = frozenset()
+    """Those of the files that may be run."""
 
     def write(self, place: Path) -> tuple[Path, ...]:
         """Make the directory; returns the paths of the images, in order."""
@@ -52,6 +56,8 @@ class Workspace:
             path = place / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+            if name in self.executable:
+                path.chmod(0o755)
             if path.parent.name == "attachments":
                 images.append(path)
         return tuple(images)
@@ -63,12 +69,17 @@ def mark_of(skill: Skill) -> str:
 
 
 def build_workspace(
-    messages: Sequence[Message], skill: Skill, delivery: Delivery, *, given: Mapping[str, bytes] | None = None
+    messages: Sequence[Message],
+    skill: Skill,
+    delivery: Delivery,
+    *,
+    given: Mapping[str, bytes] | None = None,
+    beside: SkillFiles = NO_FILES,
 ) -> Workspace:
     """Lay out the first request of a task, rendered without the skill.
 
     `native` leaves the package to the agent's own discovery and names it in the prompt; `prompt` puts it into the
-    prompt as well, so that nothing has to be read.
+    prompt as well, so that nothing has to be read. `beside` are the other files of the skill's directory.
     """
     preamble = "\n\n".join(text_of(m) for m in messages if m.role == "system").strip()
     users = [m for m in messages if m.role != "system"]
@@ -78,7 +89,10 @@ def build_workspace(
     files: dict[str, bytes] = {**(given or {}), "task.md": _utf8(task)}
     files |= {f"{folder}/{NAME}/SKILL.md": _utf8(package) for folder in SKILL_FOLDERS}
     files |= _attachments(images)
-    return Workspace(_prompt(package, delivery), package, task, files)
+    named = {f"{folder}/{NAME}/{path}": file for folder in SKILL_FOLDERS for path, file in beside.files.items()}
+    files |= {path: file.content for path, file in named.items()}
+    runnable = frozenset(path for path, file in named.items() if file.executable)
+    return Workspace(_prompt(package, delivery), package, task, files, runnable)
 
 
 def skill_package(preamble: str, skill: Skill) -> str:

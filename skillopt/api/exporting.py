@@ -71,10 +71,11 @@ def export(
     >>> done.path.relative_to(place).as_posix()
     '.claude/skills/brief'
     """
+    from skillopt.agents.skill_files import File
     from skillopt.ship.archive import packed
     from skillopt.ship.installing import install
     from skillopt.ship.package import build_package
-    from skillopt.ship.source import File, find_source
+    from skillopt.ship.source import find_source
 
     where = _place(to, scope, project)
     found = find_source(str(source))

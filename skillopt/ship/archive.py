@@ -7,7 +7,7 @@ import stat
 import zipfile
 from collections.abc import Mapping
 
-from skillopt.ship.source import File
+from skillopt.agents.skill_files import File
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can hold."""

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
+from skillopt.agents.skill_files import File
 from skillopt.core.errors import DataError
 from skillopt.ship.places import Place
 from skillopt.ship.receipts import Entry, Phase, Receipt, Receipts
-from skillopt.ship.source import File
 from skillopt.store.atomic import clean_stale, file_error, write_bytes
 from skillopt.store.lock import RunLock
 

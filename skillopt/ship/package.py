@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skillopt.agents.skill_files import PROVENANCE, SKILL_FILE, File
 from skillopt.config.skill_header import read_header
 from skillopt.core.errors import DataError
 from skillopt.core.lint import Document, Finding, Header, lint
@@ -20,7 +21,7 @@ from skillopt.explain.lint_file import leaks_of_run
 from skillopt.model.tokens import expected
 from skillopt.ship.header_text import line_end, with_values
 from skillopt.ship.provenance import Provenance, provenance_of
-from skillopt.ship.source import PROVENANCE, SKILL_FILE, File, Source
+from skillopt.ship.source import Source
 
 _MARKER_LINE = re.compile(rf"(?m)^[ \t]*(?:{'|'.join(map(re.escape, MARKERS))})[ \t]*(?:\r?\n|\Z)")
 _SHOWN = 3

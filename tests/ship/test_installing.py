@@ -6,10 +6,10 @@ import os
 
 import pytest
 
+from skillopt.agents.skill_files import File
 from skillopt.core.errors import DataError
 from skillopt.ship.installing import install, undo
 from skillopt.ship.places import Place
-from skillopt.ship.source import File
 from tests.ship.conftest import killed_at, tree
 
 FIRST = {"s/a/scripts/run.sh": File(b"echo 1\n", True), "s/a/old.md": File(b"old"), "s/a/SKILL.md": File(b"first")}

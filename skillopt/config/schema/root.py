@@ -54,7 +54,7 @@ class EnvSection(Section):
     name: Annotated[str, Key(flat=("env",))] = ""
     """Environment to train on; required."""
     skill_init: str = ""
-    """File with the initial skill; blank starts from an empty one."""
+    """Initial skill: a file, or a directory with a SKILL.md whose other files go to agents too; blank starts empty."""
     out_root: Annotated[str, Key(change="none")] = ""
     """Run directory; blank makes outputs/skillopt_<env>_<optimizer>_<time>."""
     split_mode: Literal["ratio", "split_dir"] = "ratio"

@@ -15,6 +15,7 @@ from skillopt.core.hashing import digest
 from skillopt.core.json_types import as_object
 from skillopt.core.offers import offers
 from skillopt.core.skill import Skill
+from skillopt.engine.run.initial_skill import skill_files
 from skillopt.envs.base import Env, NamesItsParts, Splits
 from skillopt.store.journal import Journal
 
@@ -29,7 +30,7 @@ def check_fingerprint(
     now: dict[str, Any] = {
         **fingerprint_fields(config),
         "data": {name: digest([i.digest for i in splits.named(name)]) for name in ("train", "selection", "test")},
-        "initial_skill": initial.hash,
+        "initial_skill": "+".join(filter(None, (initial.hash, skill_files(config).digest[:16]))),
         "environment": env.version,
         "environment_parts": dict(env.version_parts()) if offers(env, NamesItsParts) else {},
     }

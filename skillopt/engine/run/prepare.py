@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skillopt.agents.skill_files import SKILL_FILE
 from skillopt.config import Config
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
@@ -17,11 +18,11 @@ from skillopt.core.regions import with_block
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given
+from skillopt.engine.run.initial_skill import initial_place
 from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
 
-PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 GENERATED = "_generated_splits"
 """Folder of a run directory that receives the split which a ratio generated."""
 
@@ -78,14 +79,12 @@ def check_train_size(config: Config, splits: Splits) -> None:
 
 
 def load_initial(config: Config) -> Skill:
-    """The initial skill: a file, or the empty skill when `skill_init` is blank. Raises `DataError` when missing."""
-    name = config.env.skill_init
-    if not name:
+    """The initial skill: a file, the SKILL.md of a directory, or the empty skill when `skill_init` is blank. Raises
+    `DataError` when missing."""
+    place = initial_place(config)
+    if place is None:
         return Skill("")
-    for path in (Path(name), PACKAGE_ROOT / name):
-        if path.is_file():
-            return read_skill(path)
-    raise DataError(f"env.skill_init={name}: no such file", hint='give a path that exists, or "" for an empty skill')
+    return read_skill(place / SKILL_FILE if place.is_dir() else place)
 
 
 def starting_skill(config: Config, given: Given = NOTHING) -> Skill:

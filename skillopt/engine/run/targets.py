@@ -25,6 +25,7 @@ from skillopt.core.errors import ConfigError
 from skillopt.core.offers import offers
 from skillopt.engine.run.budget import Budget, Limits, Spend
 from skillopt.engine.run.events import Events
+from skillopt.engine.run.initial_skill import skill_files
 from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import Episodic, takes_agents, turns_of
 from skillopt.envs.rollout import no_agent
@@ -68,6 +69,7 @@ def agent_settings(config: Config, role: RoleSettings, environ: Mapping[str, str
         login=None if endpoint or key else home,
         cache=Path(platformdirs.user_cache_dir("skillopt", appauthor=False)) / "agents",
         delivery=model.exec_skill_delivery,
+        beside=skill_files(config),
         empty_retries=model.exec_empty_response_retries,
         trace=model.codex_trace_to_optimizer,
         keep=keep if model.exec_keep_workspaces else None,
@@ -106,7 +108,8 @@ def check_target(config: Config, env: Env | None = None) -> list[str]:
         _refuse(config, "the tool loop")
         return ["the tool loop runs the target's commands on this machine, as you, without a sandbox"]
     if not is_agent(role):
-        return []
+        alone = "the target is a chat model: of the skill's directory it reads SKILL.md, and no other file"
+        return [alone] if skill_files(config).files else []
     if config.model.target_agent == "tool_loop":
         raise ConfigError(f"model.target_agent=tool_loop: {role.backend} is an agent already", hint="leave it at chat")
     _refuse(config, role.backend)
@@ -139,6 +142,7 @@ def with_tools(
     settings = ToolLoopSettings(
         environ=environ,
         delivery=model.exec_skill_delivery,
+        beside=skill_files(config),
         max_turns=model.tool_loop_max_turns,
         command_seconds=model.tool_loop_command_seconds,
         executor=executor,

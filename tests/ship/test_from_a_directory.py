@@ -1,0 +1,32 @@
+"""A run that starts from a skill's directory: SKILL.md is trained, the other files go along to the shipped package."""
+
+from __future__ import annotations
+
+import pytest
+
+import skillopt
+from skillopt.core.errors import DataError, RunDirError
+from skillopt.records.reading import open_run
+from tests.explain.toy_runs import SKILL, run, write_project
+
+
+def test_from_a_directory_to_a_package(tmp_path):
+    place = tmp_path / "boxes"
+    for name, text in {"SKILL.md": SKILL, "references/kinds.md": "kinds", "scripts/look.sh": "true\n"}.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(text.encode())
+    (place / "scripts/look.sh").chmod(0o755)
+    config = write_project(tmp_path / "project", train__num_epochs=1, env__skill_init=str(place))
+    run(config, tmp_path / "run")
+    found = open_run(tmp_path / "run")
+    assert found.initial.text == SKILL
+    done = skillopt.export(tmp_path / "run", "claude", project=tmp_path)
+    assert (done.path / "references/kinds.md").read_text() == "kinds"
+    assert (done.path / "scripts/look.sh").stat().st_mode & 0o100
+    assert (done.path / "SKILL.md").read_bytes().startswith(SKILL.encode()[:60])
+    (place / "references/kinds.md").write_text("other kinds")
+    with pytest.raises(RunDirError, match="initial_skill"):
+        run(config, tmp_path / "run")
+    (place / "SKILL.md").unlink()
+    with pytest.raises(DataError, match=r"no SKILL\.md in this directory"):
+        run(config, tmp_path / "another")
