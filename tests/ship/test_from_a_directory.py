@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import skillopt
+from skillopt.cli.main import invoke
 from skillopt.core.errors import DataError, RunDirError
 from skillopt.records.reading import open_run
 from tests.explain.toy_runs import SKILL, run, write_project
@@ -30,3 +31,21 @@ def test_from_a_directory_to_a_package(tmp_path):
     (place / "SKILL.md").unlink()
     with pytest.raises(DataError, match=r"no SKILL\.md in this directory"):
         run(config, tmp_path / "another")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_project_for_a_skill_that_one_has(tmp_path, capsys, whole):
+    place = tmp_path / "boxes"
+    (place / "scripts").mkdir(parents=True)
+    (place / "SKILL.md").write_bytes(SKILL.encode())
+    (place / "scripts/look.sh").write_text("true\n")
+    (place / "scripts/look.sh").chmod(0o755)
+    project = tmp_path / "project"
+    skill = place if whole else place / "SKILL.md"
+    assert invoke(["init", str(project), "--skill", str(skill), "--backend", "scripted"]) == 0
+    start = project / ("skill/SKILL.md" if whole else "skill.md")
+    assert start.read_bytes() == SKILL.encode()
+    assert f"skill_init: {'skill' if whole else 'skill.md'}" in (project / "config.yaml").read_text()
+    assert (project / "skill/scripts/look.sh").exists() == whole
+    assert invoke(["init", str(tmp_path / "other"), "--skill", str(tmp_path)]) == 2
+    assert "SKILL.md" in capsys.readouterr().err and not (tmp_path / "other").exists()

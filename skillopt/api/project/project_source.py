@@ -37,6 +37,8 @@ class ProjectRequest:
     ratio: str = "2:1:2"
     backend: str = "local"
     effort: str = ""
+    skill: Path | None = None
+    """A skill to start from: a file, or a directory with a SKILL.md."""
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,15 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
+from skillopt.agents.skill_files import SKILL_FILE, File, read_skill_files
 from skillopt.api.given.configuring import configuration
 from skillopt.api.project.project_source import ProjectRequest, Source, refuse_one_selection_item, source_of
 from skillopt.config.derived import Sizes
 from skillopt.config.effort import effort_keys, effort_named
 from skillopt.core.errors import ConfigError
-from skillopt.engine.run.prepare import load_env
+from skillopt.engine.run.prepare import load_env, read_skill
 from skillopt.envs.data.splits import parse_ratio, split_sizes
-from skillopt.store.atomic import write_text
+from skillopt.store.atomic import write_bytes, write_text
 
 __all__ = ["Project", "ProjectRequest", "make_project"]
 
@@ -50,15 +51,22 @@ def make_project(asked: ProjectRequest) -> Project:
     if asked.effort:
         effort_named(asked.effort)
     source = source_of(asked)
-    files = ["config.yaml", "skill.md", "README.md", source.path, *_own_module(asked)]
+    own = _own_skill(asked)
+    files = ["config.yaml", *own, "README.md", source.path, *_own_module(asked)]
     existing = [name for name in files if (asked.directory / name).exists()]
     if existing:
         raise ConfigError(
             f"{asked.directory / existing[0]} exists and is not overwritten", hint="choose another directory"
         )
-    overrides = [f"env.data_path={asked.directory / source.path}", f"env.skill_init={asked.directory / 'skill.md'}"]
+    overrides = [
+        f"env.data_path={asked.directory / source.path}", f"env.skill_init={asked.directory / _start(asked)}"
+    ]  # fmt: skip
     with _whole_or_nothing([asked.directory / name for name in files]):
         _write(asked, source)
+        for name, file in own.items():
+            if file is not None:
+                write_bytes(asked.directory / name, file.content)
+                (asked.directory / name).chmod(0o755 if file.executable else 0o644)
         splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)[1]
         total = sum(map(len, (splits.train, splits.selection, splits.test)))
         refuse_one_selection_item(asked.ratio, len(splits.selection), total)
@@ -70,6 +78,24 @@ def make_project(asked: ProjectRequest) -> Project:
         test=len(splits.test),
         warnings=tuple(str(text) for text in splits.manifest.get("warnings", ())),
     )
+
+
+def _start(asked: ProjectRequest) -> str:
+    """What `env.skill_init` says."""
+    return "skill" if asked.skill is not None and asked.skill.is_dir() else "skill.md"
+
+
+def _own_skill(asked: ProjectRequest) -> dict[str, File | None]:
+    """The files of the skill to start from, below the project; None for the scaffold's. Raises `DataError`."""
+    if asked.skill is None:
+        return {"skill.md": None}
+    if not asked.skill.is_dir():
+        return {"skill.md": File(read_skill(asked.skill).text.encode())}
+    whole = {
+        SKILL_FILE: File(read_skill(asked.skill / SKILL_FILE).text.encode()),
+        **read_skill_files(asked.skill).files,
+    }
+    return {f"skill/{name}": file for name, file in whole.items()}
 
 
 def _own_module(asked: ProjectRequest) -> list[str]:
@@ -113,10 +139,12 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "scorer": json.dumps(source.scorer),
         "name": source.name,
         "opening": source.opening,
+        "skill_init": _start(asked),
+        "skill_file": "skill/SKILL.md" if _start(asked) == "skill" else "skill.md",
     }
     folder = resources.files("skillopt.api.project").joinpath("scaffold")
     environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
-    for name in ("config.yaml", "skill.md", "README.md"):
+    for name in ("config.yaml", *(["skill.md"] if asked.skill is None else []), "README.md"):
         template = environment.from_string(folder.joinpath(f"{name}.jinja").read_text(encoding="utf-8"))
         write_text(asked.directory / name, template.render(values))
     for name in _own_module(asked):

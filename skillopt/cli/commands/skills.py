@@ -33,6 +33,10 @@ def init(
     answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
     ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
     backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
+    skill: Annotated[
+        Path | None,
+        typer.Option("--skill", help="A skill you have, a file or a directory with a SKILL.md; it is copied."),
+    ] = None,
     effort: Annotated[
         str, typer.Option("--effort", help="light, medium or heavy: writes what the preset makes of the data's size.")
     ] = "",
@@ -43,7 +47,7 @@ def init(
         from skillopt.api.project.projects import ProjectRequest
         from skillopt.cli.init import run_init
 
-        return run_init(ProjectRequest(directory, data, scorer, answer_field, ratio, backend, effort))
+        return run_init(ProjectRequest(directory, data, scorer, answer_field, ratio, backend, effort, skill))
 
     faults.run(action)
 
