@@ -16,9 +16,10 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_array, as_object, as_text
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source
+from skillopt.envs.datasets.dataset import command
 from skillopt.envs.spreadsheetbench.position import parse_position
 
-MATERIALISE = "skillopt data get spreadsheetbench"
+MATERIALISE = command("spreadsheetbench")
 _HINT = (
     "a SpreadsheetBench item is {id, instruction, instruction_type, answer_position, spreadsheet_path}; an id manifest"
     f" is filled by: {MATERIALISE}"
