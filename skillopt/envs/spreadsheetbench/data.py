@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from skillopt.core.errors import DataError
 from skillopt.core.item import SPLITS
 from skillopt.core.json_types import JsonObject
+from skillopt.core.shorten import shorten
 from skillopt.envs.data.loading import Row, read_rows
 from skillopt.envs.datasets import manifest as manifests
 from skillopt.envs.datasets.dataset import RATIO, Request, Sizes, Written
@@ -105,7 +106,7 @@ def unpack(archive: Path, place: Path) -> None:
                 assert content is not None  # it is a file
                 target.write_bytes(content.read())
     except (tarfile.TarError, EOFError) as error:
-        raise DataError(f"{archive}: cannot be unpacked: {error}", hint="fetch it again") from error
+        raise DataError(f"{archive}: cannot be unpacked: {shorten(str(error), 200)}", hint="fetch it again") from error
 
 
 DATASET = SpreadsheetBenchData()

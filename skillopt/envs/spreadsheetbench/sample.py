@@ -44,11 +44,7 @@ def kinds(limit: int) -> tuple[Kind, ...]:
     flag = f"'low' if count < {limit} else 'ok'"
     return (
         Kind("total", f"write the quantity times the price, plus a fee of {limit}.", f"count * price + {limit}"),
-        Kind(
-            "flag",
-            f"write 'low' where the quantity is below {limit}, else 'ok'.",
-            f"'low' if count < {limit} else 'ok'",
-        ),
+        Kind("flag", f"write 'low' where the quantity is below {limit}, else 'ok'.", flag),
         Kind("label", f"write the article in capital letters, then -{limit}.", f"name.upper() + '-{limit}'"),
         Kind("rest", f"write the quantity minus {limit}, but never less than 0.", f"max(0, count - {limit})"),
     )
