@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.trainer import train
 from skillopt.envs.data.loading import Row
+from skillopt.envs.datasets.dataset import Sizes
 from skillopt.envs.livemathematicianbench.adapter import LiveMathEnv, LiveMathSettings
-from skillopt.envs.livemathematicianbench.data import default_order
+from skillopt.envs.livemathematicianbench.data import DATASET, default_order
 from skillopt.envs.livemathematicianbench.dataloader import read_row
 from skillopt.envs.livemathematicianbench.rollout import chosen, score
 from skillopt.envs.registry import settings_schemas
 
-from ..conftest import Config
+from ..conftest import Config, split_dir, write
 
 ROOT = Path(__file__).parents[3]
 
@@ -117,3 +119,37 @@ def test_other_environments_keep_their_items() -> None:
 
     items = (Item("a", {"x": 1}),)
     assert reseeded(create_env("searchqa", Config(), {}), items, 7) == items
+
+
+def test_months_are_joined_with_the_published_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows as published: no month of their own, the right option first, both splits by name."""
+    source = tmp_path / "source"
+    for month in ("202511", "202602"):
+        rows = [
+            {"no": no, "paper_link": "p", "theorem": "T", "sketch": "S", "theorem_type": ["bound"],
+             "mcq": {"question": f"Which holds in {month}, {no}?", "correct_choice": {"label": "A", "text": "r"},
+                     "choices": [{"label": "A", "text": "r"}, {"label": "B", "text": "w"}]}}
+            for no in range(1, 6)
+        ]  # fmt: skip
+        write(source / f"data/{month}/qa_{month}_final.json", rows)
+    splits = {"35-17-125": Sizes(2, 1, 2), "35-18-124": Sizes(2, 2, 1)}
+    monkeypatch.setattr(type(DATASET), "splits", splits)
+    ids = [[f"202602:{n}" for n in (4, 2)], ["202511:1"], ["202511:5", "202602:1"]]
+    manifest = split_dir(tmp_path / "ids", *([{"id": i, "month": i[:6]} for i in part] for part in ids))
+    request = Request(output=tmp_path / "out_split", manifest_dir=manifest, sources=(source,))
+    written = api.get("livemathematicianbench", request)
+    assert (tuple(written.sizes), written.manifest["split"]) == ((2, 1, 2), "35-17-125")
+    config = Config("livemathematicianbench", split_mode="split_dir", split_dir=str(written.directory))
+    item = LiveMathEnv(config, LiveMathSettings()).load().train[0]
+    assert (item.id, item.data["month"], item.data["correct"], item.task_type) == ("202602:4", "202602", "r", "bound")
+    with pytest.raises(DataError, match="holds 2 / 1 / 2 ids, the split has 2 / 2 / 1"):
+        api.get("livemathematicianbench", replace(request, split="35-18-124"))
+
+
+def test_the_documented_command_lines() -> None:
+    schemas = settings_schemas()
+    path = ROOT / "configs/livemathematicianbench/default.yaml"
+    line = "--split_dir data/livemathematicianbench_split --backend claude"
+    config = load_config(path, overrides=parse_overrides(line.split(), schemas), environ={}, env_schemas=schemas).config
+    assert (config.model.target_backend, config.env.split_dir) == ("claude_chat", "data/livemathematicianbench_split")
+    assert (config.env.exec_timeout, config.env.workers, config.train.train_size) == (300, 64, 35)
