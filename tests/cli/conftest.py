@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,9 +31,18 @@ def run(zygote: Zygote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return start
 
 
+@pytest.fixture(scope="session")
+def fresh_project(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of `skillopt init` on the scripted backend; nothing in it says where it lies."""
+    place = tmp_path_factory.mktemp("init")
+    made = zygote.run(["init", "project", "--backend", "scripted"], environ={"CI": "true"}, cwd=place)
+    assert made.code == 0, made.err
+    for path in (place / "project").rglob("*"):
+        assert not path.is_file() or str(place).encode() not in path.read_bytes()
+    return place / "project"
+
+
 @pytest.fixture
-def project(run: Run, tmp_path: Path) -> Path:
-    """A fresh project of `skillopt init` on the scripted backend."""
-    made = run("init", "project", "--backend", "scripted")
-    assert made.returncode == 0, made.stderr
-    return tmp_path / "project"
+def project(fresh_project: Path, tmp_path: Path) -> Path:
+    """A copy of the fresh project."""
+    return Path(shutil.copytree(fresh_project, tmp_path / "project"))
