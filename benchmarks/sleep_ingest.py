@@ -39,7 +39,7 @@ def main() -> None:
             total += write(home, planned).stat().st_size
         print(f"{args.files:,} files, {total / 1e6:.0f} MB")
         homes = {f"{agent}_home": str(home / agent) for agent in AGENTS}
-        settings = Settings(**homes, ingest_days=10_000)  # type: ignore[arg-type]
+        settings = Settings(**homes, ingest_days=10_000, opencode_db=":memory:")  # type: ignore[arg-type]
         for name in ("first", "second"):
             wall, cpu = time.perf_counter(), time.process_time()
             with StateDatabase(StatePaths.of(Path(place) / "state", project).digests) as database:

@@ -74,6 +74,7 @@ def measure(seed: int) -> Counts:
     with tempfile.TemporaryDirectory(prefix="skillopt-month-") as place:
         month = make_month(Path(place), seed)
         homes = {f"{agent}_home": str(month.home / agent) for agent in ("claude", "codex", "copilot")}
+        homes["opencode_db"] = ":memory:"
         settings = Settings(**homes, lookback_hours=0, ingest_days=10_000, max_tasks_per_night=400)  # type: ignore[arg-type]
         paths = StatePaths.of(Path(place) / "state", month.project)
         with StateDatabase(paths.digests) as database:

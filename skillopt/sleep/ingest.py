@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from skillopt.sleep.settings.schema import Settings
 from skillopt.sleep.sources.claude import Claude
 from skillopt.sleep.sources.codex import Codex
 from skillopt.sleep.sources.copilot_cli import CopilotCli
+from skillopt.sleep.sources.opencode import OpenCode, default_database
 from skillopt.sleep.sources.projects import ProjectMatcher
 from skillopt.sleep.sources.reading import Counts, Reading, SessionFile, Source, Wanted
 from skillopt.sleep.state.digests import DigestStore, facts_of
@@ -76,12 +77,13 @@ class IngestReport:
         return sum(source.opened for source in self.sources)
 
 
-def sources_of(settings: Settings) -> tuple[Source, ...]:
+def sources_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Source, ...]:
     """The sources that the settings name; `auto` is all of them."""
     built: dict[str, Source] = {
         "claude": Claude(Path(settings.claude_home)),
         "codex": Codex(Path(settings.codex_home)),
         "copilot": CopilotCli(Path(settings.copilot_home)),
+        "opencode": OpenCode(default_database(environ, settings.opencode_db)),
     }
     named = settings.transcript_source
     return tuple(source for name, source in built.items() if "auto" in named or name in named)

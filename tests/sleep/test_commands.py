@@ -21,6 +21,7 @@ def told(desk: Desk, *argv: str, now: float = NOW) -> tuple[int, str, str]:
     places = [
         "--project", str(desk.project), "--state-dir", str(desk.paths.root), "--claude-home", desk.settings.claude_home,
         "--codex-home", desk.settings.codex_home, "--copilot-home", desk.settings.copilot_home,
+        "--opencode-db", ":memory:",
     ]  # fmt: skip
     args, command = parse([*argv, *places])
     out, err = io.StringIO(), io.StringIO()

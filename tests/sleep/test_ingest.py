@@ -34,7 +34,10 @@ class Desk:
         self.home = root / "home"
         self.paths = StatePaths.of(root / "state", self.project)
         self.settings = DEFAULTS.__class__(
-            claude_home=str(self.home / "c"), codex_home=str(self.home / "x"), copilot_home=str(self.home / "g")
+            claude_home=str(self.home / "c"),
+            codex_home=str(self.home / "x"),
+            copilot_home=str(self.home / "g"),
+            opencode_db=":memory:",
         )
 
     def claude(self, name: str, said: list[tuple[str, str]], *, cwd: Path | None = None, at: str = "09") -> Path:
