@@ -15,6 +15,7 @@ PLACES: dict[str, str] = {
     "mmrb": "skillopt.envs.mmrb.data",
     "sealqa": "skillopt.envs.sealqa.data",
     "searchqa": "skillopt.envs.searchqa.data",
+    "officeqa": "skillopt.envs.officeqa.data",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.data",
     "docvqa": "skillopt.envs.docvqa.data",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",

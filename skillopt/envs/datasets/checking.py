@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from skillopt.config.schema.root import EnvSection
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import SPLITS
-from skillopt.core.json_types import as_object, parse_json
+from skillopt.core.json_types import JsonObject, as_object, parse_json
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import FOLDERS
 from skillopt.envs.datasets.dataset import Sizes
@@ -47,7 +46,7 @@ def check_split(name: str, place: Path, *, images: Path | None = None) -> list[s
 
 def _loaded(name: str, place: Path, images: Path | None) -> list[str]:
     """The environment's own check of every item."""
-    settings: Mapping[str, str] = {"data_root": str(images)} if images is not None else {}
+    settings: JsonObject = {"data_root": str(images), "data_dirs": [str(images)]} if images is not None else {}
     known = {key: value for key, value in settings.items() if key in env_class(name).Settings.model_fields}
     try:
         create_env(name, EnvSection(name=name, split_mode="split_dir", split_dir=str(place)), known).load()

@@ -14,8 +14,9 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_array, parse_json
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source
+from skillopt.envs.datasets.dataset import command
 
-MATERIALISE = "skillopt data get officeqa"
+MATERIALISE = command("officeqa")
 _HINT = f"an OfficeQA item is {{uid, question, ground_truth, category, source_files, source_docs}}; {MATERIALISE}"
 
 
