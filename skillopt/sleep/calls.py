@@ -131,7 +131,7 @@ class Calls:
         tokens = (answer.prompt_tokens or 0) + (answer.completion_tokens or 0) if known else None
         self._meter.settle(reserved, tokens, answer.usd, estimate=estimate)
         return Recorded(
-            {"text": answer.text, "cut": answer.cut},
+            {"text": redact(answer.text), "cut": answer.cut},
             kind="call",
             stage=phase,
             role=role,

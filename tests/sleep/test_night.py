@@ -291,3 +291,42 @@ def test_s27_everything_is_private_and_git_ignores_it(place: Place) -> None:
     for root in (place.paths.root, place.paths.in_project):
         for path in (root, *root.rglob("*")):
             assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_s43_each_role_gets_its_own_model_and_only_that(place: Place) -> None:
+    target, optimizer = toy.model(), toy.model()
+    pin(place.paths.night(NIGHT).root / INPUTS, place.inputs)
+    roles = {"target": target, "optimizer": optimizer}
+    asyncio.run(run_night(QUICK, place.paths, place.inputs, roles, say=lambda _: None))  # pyright: ignore
+    assert optimizer.asked and all('{"edits"' in prompt for prompt in optimizer.asked)
+    assert target.asked and not any('{"edits"' in prompt for prompt in target.asked)
+
+
+def test_s38_a_prompt_changed_in_the_middle_of_a_night_has_no_effect_on_it(place: Place) -> None:
+    own = place.paths.prompts / "attempt.md"
+    own.parent.mkdir(parents=True)
+    own.write_text(
+        "apply to the request.\n\n__DOCUMENTS__\n\nWhat was said before __CONTEXT__\nThe request:\n__REQUEST__"
+    )
+    with pytest.raises(Stopped):
+        place.hold(replace(QUICK, max_calls_per_night=15))
+    own.write_text("CHANGED\n__DOCUMENTS__ __CONTEXT__ The request:\n__REQUEST__")
+    night = place.hold()
+    assert night.result.verdict == "accepted" and not [p for p in place.model.asked if "CHANGED" in p]
+    manifest = json.loads((night.directory / "manifest.json").read_text())
+    assert manifest["prompts_hash"][:12] in (night.directory / "report.md").read_text()
+
+
+def test_s24_a_canary_in_a_task_reaches_no_prompt_and_no_file(place: Place) -> None:
+    canary = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    tasks = [replace(t, intent=f"{t.intent} {canary}") for t in place.inputs.tasks]
+    leaky = RuleTable(lambda documents, request: f"Breaking {canary}", ())
+    for model in (place.model, leaky):
+        other = Place(place.paths.root.parent / str(id(model)))
+        roles = {"target": model, "optimizer": model}
+        inputs = replace(other.inputs, tasks=tuple(tasks))
+        asyncio.run(run_night(QUICK, other.paths, inputs, roles, say=lambda _: None))  # pyright: ignore
+        assert not [prompt for prompt in model.asked if canary in prompt]
+        for root in (other.paths.in_project, other.paths.root):
+            files = [p for p in root.rglob("*") if p.is_file()]
+            assert files and not [p for p in files if b"ghp_0123" in p.read_bytes()]

@@ -14,6 +14,7 @@ from skillopt.sleep.mining.task_file import read_task_file
 from skillopt.sleep.night.inputs import NightInputs
 from skillopt.sleep.night.mine import Miner, with_rules_only
 from skillopt.sleep.proposal.targets import HOSTS, Kind, Target, targets_of
+from skillopt.sleep.redact import redact
 from skillopt.sleep.scoring.checks import problem_of
 from skillopt.sleep.settings.schema import Settings
 from skillopt.sleep.state.database import StateDatabase
@@ -78,7 +79,7 @@ def file_inputs(
     shares = Shares(settings.val_fraction, settings.test_fraction, settings.seed)
     undecided = [task for task in file.tasks if not task.split]
     splits = SplitLedger(database).decide(undecided, shares, now=now)
-    tasks = [replace(task, split=task.split or splits[task.id]) for task in file.tasks]
+    tasks = [_redacted(replace(task, split=task.split or splits[task.id])) for task in file.tasks]
     facts: dict[str, JsonValue] = {
         "n_sessions": file.n_sessions,
         "sessions_by_class": {},
@@ -90,6 +91,18 @@ def file_inputs(
         supports[task.cluster_id] = supports.get(task.cluster_id, 0) + 1
     runs = DigestStore(database).tool_runs()
     return _inputs(settings, project, night, tasks, hosts, supports, runs, facts)
+
+
+def _redacted(task: TaskRecord) -> TaskRecord:
+    """A person may have written a secret into the file."""
+    return replace(
+        task,
+        intent=redact(task.intent),
+        context=tuple(redact(part) for part in task.context),
+        bad_answer=redact(task.bad_answer),
+        good_answer=redact(task.good_answer),
+        reference=redact(task.reference),
+    )
 
 
 def _inputs(
