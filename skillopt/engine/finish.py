@@ -13,6 +13,7 @@ from pathlib import Path
 
 from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, Interrupted, PatienceOver, StopRun
+from skillopt.core.item import Item
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -35,6 +36,7 @@ from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode
 from skillopt.records.events import RunEnd
+from skillopt.records.items import readable_name
 from skillopt.records.schema import Summary, TokenCount
 from skillopt.records.vocabulary import Stage
 from skillopt.report.report import render_report
@@ -143,6 +145,11 @@ def _write_test(path: Path, rollouts: Sequence[Rollout]) -> None:
     write_json(path / "summary.json", encode(type_scores(rollouts)))
 
 
+def _question(item: Item) -> str:
+    question = item.data.get("question")
+    return question if isinstance(question, str) else ""
+
+
 def _add(tally: Tally, stages: Mapping[str, TokenCount]) -> None:
     for stage, row in stages.items():
         usage = Usage(prompt_tokens=row.prompt_tokens, completion_tokens=row.completion_tokens)
@@ -154,6 +161,7 @@ def _write(context: RunContext, state: TrainState, summary: Summary, draft: Skil
     write_state(context, state)  # a run that took no step has a history too
     write_products(context, state, draft)
     run_dir.write("summary.json", summary.to_json())
-    report = render_report(summary, state.history, context.initial.text, state.best.skill.text)
+    names = {item.id: readable_name(item.id, _question(item)) for item in context.test}
+    report = render_report(summary, state.history, context.initial.text, state.best.skill.text, names)
     run_dir.write("report.md", report)
     write_logs(context)

@@ -5,9 +5,12 @@ Written once, before the first step; nothing of the run reads it, no prompt is m
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 FILE = "items.jsonl"
+_HASHED = re.compile(r"(?:\w{0,24}-)?[0-9a-f]{10,64}")
+_NAME_CHARS = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,3 +21,16 @@ class ItemRow:
     split: str
     task_type: str = ""
     golds: tuple[str, ...] = ()
+
+
+def readable_name(item_id: str, question: str) -> str:
+    """The id where it says something, else the question's first words with the id's beginning.
+
+    >>> readable_name("d9f4a1b2c3d4e5f6", "What is in box 40?")
+    'What is in box 40? (d9f4a1b2)'
+    """
+    words = " ".join(question.split())
+    if not words or not _HASHED.fullmatch(item_id) or not re.search(r"\d", item_id):
+        return item_id
+    short = words if len(words) <= _NAME_CHARS else words[: _NAME_CHARS - 1].rstrip() + "…"
+    return f"{short} ({item_id.rpartition('-')[2][:8]})"

@@ -8,8 +8,9 @@ that ended before its initial skill was measured nothing is said but that.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from skillopt.records.items import readable_name
 from skillopt.records.reading import Run
 from skillopt.records.schema import GateRecord, StepRecord, Summary
 from skillopt.report.epochs import epochs_section
@@ -24,17 +25,27 @@ from skillopt.report.vetoes import vetoes_section
 def report_of(run: Run) -> str:
     """The report of a run directory, as it stands. Raises `RunDirError` for damaged records."""
     return render_report(
-        run.summary or Summary(verdict="The run has not ended."), run.steps, run.initial.text, run.best.text
+        run.summary or Summary(verdict="The run has not ended."),
+        run.steps,
+        run.initial.text,
+        run.best.text,
+        {row.id: readable_name(row.id, row.question or "") for row in run.rollouts("test_eval").values()},
     )
 
 
-def render_report(summary: Summary, steps: Sequence[StepRecord], initial_text: str, best_text: str) -> str:
-    """The report as Markdown."""
+def render_report(
+    summary: Summary,
+    steps: Sequence[StepRecord],
+    initial_text: str,
+    best_text: str,
+    names: Mapping[str, str] | None = None,
+) -> str:
+    """The report as Markdown. `names` are readable ones of the test items, by id."""
     parts = [
         f"# {headline(summary, initial_text, best_text)}",
         _lead(summary, steps, initial_text == best_text),
         next_section(summary, steps, unchanged=initial_text == best_text),
-        sealed_test(summary),
+        sealed_test(summary, names),
         task_types(summary),
         _steps(steps),
         line_effects(steps),

@@ -35,15 +35,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def sealed_test(summary: Summary) -> str:
-    """The section of the sealed test."""
+def sealed_test(summary: Summary, names: Mapping[str, str] | None = None) -> str:
+    """The section of the sealed test; `names` are readable ones by item id."""
     tests = (("initial", summary.baseline_test), ("best", summary.test), ("final", summary.final_test))
     if not any(score.total for _, score in tests):
         return "## Sealed test\n\nNot measured" + (f": {summary.test.reason}." if summary.test.reason else ".")
     rows = [[name, *_score_cells(score)] for name, score in tests]
     metric = summary.test.metric
     head = ["skill", metric, "95 % interval", "soft" if metric == "hard" else "hard", "items", "lost to faults"]
-    return "\n\n".join(["## Sealed test", table(head, rows), *_paired(summary), _seed(summary)])
+    return "\n\n".join(["## Sealed test", table(head, rows), *_paired(summary, names or {}), _seed(summary)])
 
 
 def _score_cells(score: ScoreSummary) -> list[str]:
@@ -52,7 +52,7 @@ def _score_cells(score: ScoreSummary) -> list[str]:
     return [score_of(score.shown), bounds_of(score.interval), score_of(other), scope, str(score.total - score.n)]
 
 
-def _paired(summary: Summary) -> list[str]:
+def _paired(summary: Summary, readable: Mapping[str, str]) -> list[str]:
     paired = summary.paired
     if paired is None or not paired.n:
         return []
@@ -65,7 +65,7 @@ def _paired(summary: Summary) -> list[str]:
     for word, names in (("Won", paired.won), ("Lost", paired.lost)):
         if names:
             more = f" and {len(names) - SHOWN_ITEMS} more" if len(names) > SHOWN_ITEMS else ""
-            lines.append(f"{word}: {', '.join(f'`{name}`' for name in names[:SHOWN_ITEMS])}{more}.")
+            lines.append(f"{word}: {', '.join(f'`{readable.get(name, name)}`' for name in names[:SHOWN_ITEMS])}{more}.")
     return ["\n\n".join(lines)]
 
 

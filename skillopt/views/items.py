@@ -6,7 +6,6 @@ they are None, and nothing else stands in for them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,13 +13,12 @@ from difflib import get_close_matches
 from skillopt.core.errors import DataError
 from skillopt.core.item import safe_name
 from skillopt.gate.metric import Metric
-from skillopt.records.items import ItemRow
+from skillopt.records.items import ItemRow, readable_name
 from skillopt.records.reading import Run
 from skillopt.records.rows import RolloutRow
 from skillopt.views.measurements import Measurement, Split, mean, measurements, metric_of, value
 
-_HASHED = re.compile(r"(?:\w{0,24}-)?[0-9a-f]{10,64}")
-_NAME_CHARS, _SHOWN = 48, 6
+_SHOWN = 6
 _TEST_FIRST = ("test_eval", "test_eval_baseline", "final_selection_eval", "selection_eval_baseline")
 
 
@@ -87,19 +85,6 @@ def find_item(run: Run, asked: str) -> ItemView:
     names = names or [v.id for v in views[:3]]
     what = f"{len(found)} items are called like that" if found else "the run has no such item"
     raise DataError(f"{asked}: {what}", hint=f"for example {', '.join(names[:_SHOWN])}")
-
-
-def readable_name(item_id: str, question: str) -> str:
-    """The id where it says something, else the question's first words with the id's beginning.
-
-    >>> readable_name("d9f4a1b2c3d4e5f6", "What is in box 40?")
-    'What is in box 40? (d9f4a1b2)'
-    """
-    words = " ".join(question.split())
-    if not words or not _HASHED.fullmatch(item_id) or not re.search(r"\d", item_id):
-        return item_id
-    short = words if len(words) <= _NAME_CHARS else words[: _NAME_CHARS - 1].rstrip() + "…"
-    return f"{short} ({item_id.rpartition('-')[2][:8]})"
 
 
 def _view(run: Run, item: str, rows: Sequence[tuple[Measurement, RolloutRow]], known: ItemRow | None) -> ItemView:

@@ -11,7 +11,7 @@ from skillopt.records.schema import ScoreSummary, StepRecord, Summary
 from skillopt.records.vocabulary import Action
 from skillopt.report.reasons import alarms, candidate_counts, why_nothing
 from skillopt.report.report import headline, render_report, report_of
-from tests.records.recorded import FIRST, every_run
+from tests.records.recorded import FIRST, NOW, every_run
 
 
 def recorded(name: str) -> tuple[Run, Summary, tuple[StepRecord, ...]]:
@@ -131,3 +131,12 @@ def test_alarm_when_every_candidate_scores_zero():
 def test_a_run_without_steps_or_test_has_a_report():
     text = render_report(Summary(test=ScoreSummary(reason="switched off")), [], "", "")
     assert "Not measured: switched off." in text
+
+
+def test_items_are_named_by_their_question_where_their_id_is_a_hash():
+    run = open_run(NOW / "paired")
+    lost = run.summary.paired.lost[0]
+    text = render_report(
+        run.summary, run.steps, run.initial.text, run.best.text, {lost: "What is in box 42? (d9f4a1b2)"}
+    )
+    assert "Lost: `What is in box 42? (d9f4a1b2)`." in text and f"Lost: `{lost}`." in report_of(run)

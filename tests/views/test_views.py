@@ -10,9 +10,9 @@ import pytest
 from skillopt.api.looking import item, look
 from skillopt.cli.main import invoke
 from skillopt.core.errors import DataError
+from skillopt.records.items import readable_name
 from skillopt.records.reading import open_run
 from skillopt.report.report import report_of
-from skillopt.views.items import readable_name
 from skillopt.views.measurements import measurements
 from tests.records.recorded import NOW, every_run
 from tests.ship.test_export import said
