@@ -29,6 +29,7 @@ from skillopt.sleep.prompts import Prompts
 from skillopt.sleep.proposal.document import front_matter
 from skillopt.sleep.proposal.rules import RuleEdit
 from skillopt.sleep.proposal.targets import Target
+from skillopt.sleep.redact import clean
 from skillopt.sleep.scoring.judge import Judging
 from skillopt.sleep.scoring.replay import Replayer
 from skillopt.sleep.settings.schema import Settings
@@ -256,7 +257,9 @@ def _proposal(bench: Bench, target: Target, edits: tuple[RuleEdit, ...]) -> Prop
     inputs = bench.inputs
     head = ""
     if target.kind == "skill" and inputs.bases.get(target.name) is None:
-        topics = "; ".join(dict.fromkeys(task.intent.splitlines()[0][:60] for task in inputs.of_split("train")[:6]))
+        topics = "; ".join(
+            dict.fromkeys(clean(task.intent.splitlines()[0], 60) for task in inputs.of_split("train")[:6])
+        )
         head = front_matter(
             target.live.parent.name, f"Learned preferences of this project. Use it for requests like: {topics}"
         )

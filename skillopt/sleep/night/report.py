@@ -14,7 +14,7 @@ from skillopt.sleep.meter import Spent
 from skillopt.sleep.night.course import NightResult
 from skillopt.sleep.night.trials import KindResult
 from skillopt.sleep.proposal.rules import Dropped, RuleEdit
-from skillopt.sleep.redact import redact
+from skillopt.sleep.redact import clean, redact
 from skillopt.sleep.scoring.replay import Reply
 from skillopt.sleep.staging.manifest import edit_json
 from skillopt.sleep.task import TaskRecord
@@ -167,7 +167,7 @@ def _edit(edit: RuleEdit, tasks: Sequence[TaskRecord]) -> list[str]:
     if edit.why:
         lines.append(f"  why: {_escaped(edit.why)}")
     said = {task.id: task.intent for task in tasks}
-    lines += [f"  from {e}: \u201c{_escaped(said[e][:160])}\u201d" for e in edit.evidence if e in said]
+    lines += [f"  from {e}: \u201c{_escaped(clean(said[e], 160))}\u201d" for e in edit.evidence if e in said]
     return lines
 
 
@@ -210,7 +210,7 @@ def _examples(found: KindResult) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {_escaped(line)}" for line in text[:600].splitlines()) or "> (empty)"
+    return "\n".join(f"> {_escaped(line)}" for line in clean(text, 600).splitlines()) or "> (empty)"
 
 
 def _escaped(text: str) -> str:
