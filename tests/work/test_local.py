@@ -93,12 +93,13 @@ async def test_last_words_hold_no_secret(pool: LocalExecutor) -> None:
     assert not any(secret[n : n + 12] in str(caught.value) for n in range(8, len(secret) - 12))
 
 
-async def test_a_pool_that_loses_every_unit_stops_the_run() -> None:
+async def test_a_pool_that_loses_every_unit_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillopt.work.local._LOST_IN_A_ROW", 5)
     pool = LocalExecutor(slots=2, attempts=1)
-    for _ in range(14):
+    for _ in range(4):
         with pytest.raises(WorkerLost, match="was tried once"):
             await pool.run(Work(f"{HERE}:dies"))
-    with pytest.raises(CircuitOpen, match="15 workers were lost in a row"):
+    with pytest.raises(CircuitOpen, match="5 workers were lost in a row"):
         await pool.run(Work(f"{HERE}:dies"))
     assert (await pool.run(Work(f"{HERE}:double", {"n": 1})))["twice"] == 2
     with pytest.raises(WorkerLost):
