@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.outcome import Outcome
@@ -72,6 +73,13 @@ class ALFWorldEnv:
         absent = [name for name in _LIBRARIES if find_spec(name) is None]
         if absent:
             raise ConfigError(f"ALFWorld needs the package {absent[0]}, which is not installed", hint=INSTALL)
+        place = self._config.split_dir
+        if self._config.split_mode == "split_dir" and not Path(place).is_dir():
+            raise DataError(
+                f"{place}: env.split_dir does not exist",
+                hint="it holds {train,val,test}/items.json with {id, gamefile, task_type}, as the published path"
+                " manifest does; the games themselves are fetched by alfworld-download",
+            )
         return load_splits(self._config, source(root_of(self._settings.data_root)))
 
     def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:

@@ -20,6 +20,7 @@ import platformdirs
 
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import digest
+from skillopt.envs.datasets.dataset import command
 
 MOST_HITS, MOST_LINES, MOST_CHARS, DEFAULT_LINES = 50, 20, 4000, 80
 _LONGEST_LINE = 500
@@ -189,7 +190,7 @@ def corpus_roots(data_dirs: Sequence[str]) -> tuple[Path, ...]:
     """The corpus's directories: `env.data_dirs`, else `$OFFICEQA_DOCS_DIR`. Raises `ConfigError` before anything is
     spent."""
     places = [place for place in data_dirs if place.strip()] or [os.environ.get("OFFICEQA_DOCS_DIR", "")]
-    hint = "set env.data_dirs or OFFICEQA_DOCS_DIR to the parsed bulletins; skillopt data get officeqa fetches them"
+    hint = f"set env.data_dirs or OFFICEQA_DOCS_DIR to the parsed bulletins; what to do says: {command('officeqa')}"
     if not places[0].strip():
         raise ConfigError("OfficeQA has no corpus: env.data_dirs is empty and OFFICEQA_DOCS_DIR is not set", hint=hint)
     roots = tuple(Path(place).expanduser() for place in places)

@@ -65,6 +65,13 @@ def test_the_extra_is_named_where_it_is_not_installed(tmp_path: Path, monkeypatc
         env_of(tmp_path, []).load()
 
 
+def test_an_absent_split_says_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "find_spec", lambda name: name)
+    config = Config(name="alfworld", split_mode="split_dir", split_dir=str(tmp_path / "absent"))
+    with pytest.raises(DataError, match=r"absent: env\.split_dir does not exist.*the published path manifest"):
+        ALFWorldEnv(config, ALFWorldSettings()).load()
+
+
 def test_where_the_games_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALFWORLD_DATA", "/games")
     assert (root_of(""), root_of("/mine")) == (Path("/games"), Path("/mine"))
