@@ -96,6 +96,7 @@ def test_the_plan_says_what_it_would_cost_and_show(desk: Desk) -> None:
         (["plan", "--max-tasks", "many"], 2, "a whole number"),
         (["plna"], 2, "invalid choice"),
         ([], 2, "no command"),
+        (["plan", "--scope", "all"], 2, "is not built"),
         (["plan", "--project", "/nowhere/at/all"], 2, "there is no directory"),
         (["harvest", "--config", "/nowhere.json"], 2, "no configuration file"),
     ],

@@ -42,7 +42,14 @@ class Call:
         return resolve(given_settings(self.args), self.environ, self.cwd, config=self.text("config"))
 
     def paths(self, resolved: Resolved) -> StatePaths:
-        """Where this project's state lies. Raises `UsageError` where the project is no directory."""
+        """Where this project's state lies. Raises `UsageError` where the project is no directory.
+
+        One command is for one project: a scope of several is refused, not silently narrowed.
+        """
+        if resolved.settings.projects != ("invoked",):
+            raise UsageError(
+                f"--scope {','.join(resolved.settings.projects)} is not built", hint="run it once per --project PATH"
+            )
         project = Path(resolved.settings.invoked_project)
         if not project.is_dir():
             raise UsageError(f"there is no directory {project}", hint="say --project PATH")

@@ -22,8 +22,7 @@ def add_place_flags(parser: argparse.ArgumentParser) -> None:
 
 def add_source_flags(parser: argparse.ArgumentParser) -> None:
     """What is read: for `harvest`, `plan`, `run`, `schedule`."""
-    choices = "|".join(("invoked", "all"))
-    _flag(parser, "--scope", "projects", choices, "this project, or one night per known project")
+    _flag(parser, "--scope", "projects", "invoked", "this project; all is not built")
     _many(parser, "--source", "transcript_source", "|".join(SOURCES), "whose sessions are read (repeatable)")
     for name in ("claude-home", "codex-home", "copilot-home", "opencode-db"):
         _flag(parser, f"--{name}", name.replace("-", "_"), "PATH", FACTS[name.replace("-", "_")].about)

@@ -18,6 +18,7 @@ from skillopt.sleep.sources.reading import Counts
 from skillopt.sleep.sources.runs import copied_from, runs_of
 from skillopt.sleep.sources.times import BadTime, epoch
 from skillopt.sleep.sources.typed import kind_of
+from tests.examples import many
 from tests.sleep.sources.test_readers import ANY, READERS, SAMPLES, pairs, read
 
 NAMES = {"claude": "claude", "codex": "codex_new", "copilot": "copilot"}
@@ -66,7 +67,7 @@ def test_a_time_without_offset_costs_the_session(tmp_path: Path, source: str) ->
     assert (reading.skip, reading.counts.bad_sessions) == ("bad_time", 1)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(160), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_change_of_bytes_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(sorted(NAMES)))
@@ -90,7 +91,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(160), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_shape_of_a_field_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(sorted(NAMES)))
