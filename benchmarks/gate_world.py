@@ -47,7 +47,6 @@ MANY_HELP = (
     Cell("40 % help by 5, 20 % harm by 3", 0.4, 0.2, harm=0.03),
     Cell("40 % help by 3, 20 % harm by 3", 0.4, 0.2, gain=0.03, harm=0.03),
 )
-CELLS = (*NOTHING_HELPS, *FEW_HELP, *MANY_HELP)
 
 
 @dataclass(frozen=True)

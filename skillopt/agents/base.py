@@ -92,6 +92,8 @@ class Attempt:
     system_prompt: str = ""
     user_prompt: str = ""
     lost: str = ""
+    too_long: bool = False
+    """`lost` because a prompt did not fit the target's context."""
     cut: str = ""
     notes: JsonObject = field(default_factory=dict[str, JsonValue])
     workspace: LeftFiles | None = None

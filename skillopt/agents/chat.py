@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillopt.agents.base import Attempt, Task, TokenSums, Turn, first_prompts, text_of, truncated
-from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.errors import ContextOverflow, ModelError, StopRun
 from skillopt.core.json_types import JsonObject
 from skillopt.model.types import ChatModel, ChatRequest, Message
 
@@ -33,13 +33,14 @@ class ChatAgent:
         trajectory: list[JsonObject] = []
         tokens = TokenSums()
         text = lost = cut = ""
+        too_long = False
         while True:
             try:
                 reply = await self.chat.chat(request_of(task, tuple(messages)))
             except StopRun:
                 raise
             except ModelError as error:
-                lost = str(error)
+                lost, too_long = str(error), isinstance(error, ContextOverflow)
                 break
             tokens.add(reply.usage)
             text = reply.text
@@ -62,6 +63,7 @@ class ChatAgent:
             system_prompt=system,
             user_prompt=user,
             lost=lost,
+            too_long=too_long,
             cut=cut,
         )
 

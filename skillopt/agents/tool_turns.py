@@ -13,7 +13,7 @@ from typing import Protocol
 
 from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts, truncated
 from skillopt.agents.chat import request_of
-from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.errors import ContextOverflow, ModelError, StopRun
 from skillopt.core.json_types import JsonObject
 from skillopt.model.types import ChatModel, Message, ToolCall
 from skillopt.work.errors import WorkerLost
@@ -63,7 +63,8 @@ class ToolTurns:
         except StopRun:
             raise
         except (ModelError, ToolFault, WorkerLost) as error:
-            return self._attempt(lost=str(error), reason="lost")
+            lost = self._attempt(lost=str(error), reason="lost")
+            return replace(lost, too_long=isinstance(error, ContextOverflow))
 
     async def _run(self) -> Attempt:
         for turn in range(1, self._max_turns + 1):

@@ -1,4 +1,4 @@
-"""`compare`: the best skills of several finished runs, on the items of their sealed tests."""
+"""`compare`: the best skills of several finished runs, on the items of their sealed tests, each by its run's metric."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from skillopt.api.shown.paired_table import Measured, PairedTable
 from skillopt.api.shown.result import Result
 from skillopt.core.errors import DataError
+from skillopt.core.outcome import Scored
+from skillopt.gate.metric import Metric
 from skillopt.records.reading import Run, open_run
 
 
@@ -42,6 +44,12 @@ def compare(*runs: Result | str | Path, **named: Result | str | Path) -> Compari
     if len(runs) + len(named) < 2 or len(given) < 2:
         raise DataError(f"compare takes two runs or more, got {len(given)}")
     opened = {name: run.run if isinstance(run, Result) else open_run(Path(run)) for name, run in given.items()}
+    metrics = {name: _metric(run) for name, run in opened.items()}
+    if len(set(metrics.values())) > 1:
+        raise DataError(
+            "the runs have different metrics: " + ", ".join(f"{name} {m.name}" for name, m in metrics.items()),
+            hint="compare runs of one evaluation.gate_metric",
+        )
     return Comparison(PairedTable.of({name: _tested(run) for name, run in opened.items()}))
 
 
@@ -54,4 +62,14 @@ def _tested(run: Run) -> Measured:
     rows = run.rollouts("test_eval") or run.rollouts("test_eval_baseline")
     if not rows:
         raise DataError(f"{run.root} has no sealed test", hint="compare runs that ended with evaluation.eval_test on")
-    return {name: row.hard for name, row in rows.items()}
+    metric = _metric(run)
+    return {
+        name: None if row.hard is None or row.soft is None else metric.of(Scored(row.hard, row.soft))
+        for name, row in rows.items()
+    }
+
+
+def _metric(run: Run) -> Metric:
+    """The metric that the run's own report is of."""
+    name, weight = run.config.get("gate_metric"), run.config.get("gate_mixed_weight")
+    return Metric(name if isinstance(name, str) else "hard", weight if isinstance(weight, float) else Metric.weight)

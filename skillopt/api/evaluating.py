@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.core.rollout import Rollout
     from skillopt.engine.run.given import Interrupt
+    from skillopt.gate.metric import Metric
 
 SkillLike: TypeAlias = str | Path | Skill
 """A text, a `Skill`, or a file (a `Path`, or a one-line text that ends in .md)."""
@@ -152,6 +153,7 @@ async def _evaluate(
     from skillopt.api.runs.evaluation import prepare
     from skillopt.api.runs.watching import observers_of
     from skillopt.engine.evaluate import split_names
+    from skillopt.engine.run.context import metric_of
 
     observers = observers_of(on_event)
     named = skills if isinstance(skills, Mapping) else {"skill": skills}
@@ -162,17 +164,18 @@ async def _evaluate(
     directory = await asyncio.to_thread(evaluating.place.claim)
     ended = await evaluating.run(directory, observers, replay=replay)
     done = ended.found
-    scores = {name: _means([r for part in one.rollouts.values() for r in part]) for name, one in done.items()}
+    metric = metric_of(asked.resolved.config)
+    scores = {name: _means([r for part in one.rollouts.values() for r in part], metric) for name, one in done.items()}
     costs = [one.summary.cost for one in done.values()]
     known = [cost for cost in costs if cost is not None]
     usd = sum(known) if len(known) == len(costs) else None
     return Evaluation(directory, found, scores, PairedTable.of(scores), usd, ended.faults)
 
 
-def _means(rollouts: list[Rollout]) -> Measured:
-    """The mean of each item over its measured repeats."""
+def _means(rollouts: list[Rollout], metric: Metric) -> Measured:
+    """The mean of each item's value over its measured repeats."""
     groups: dict[str, list[float]] = {}
     for rollout in rollouts:
         scored = rollout.scored
-        groups.setdefault(rollout.item.id, []).extend([scored.hard] if scored is not None else [])
+        groups.setdefault(rollout.item.id, []).extend([metric.of(scored)] if scored is not None else [])
     return {name: sum(values) / len(values) if values else None for name, values in groups.items()}

@@ -78,7 +78,8 @@ def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) 
 
 def _show(screen: Screen, result: Ablation, place: Path) -> None:
     screen.line()
-    screen.line(f"Full skill: {score_words(result.full)} on the {result.wish.split} split")
+    shown = result.full.shown if result.full is not None else None
+    screen.line(f"Full skill: {score_words(result.full, shown)} on the {result.wish.split} split")
     for part, effect in result.rows:
         screen.line(f"{part.cause.label}: {' / '.join(printable(line.strip()) for line in part.lines)[:_SHOWN]}")
         saved = f"{part.saved(result.skill).tokens} tokens"
@@ -102,7 +103,7 @@ def _show_pruned(screen: Screen, pruned: PrunedRecord, place: Path) -> None:
         worth = "not measured" if d.worth is None else f"difference {d.worth:+.4f} {interval(d.interval)}"
         screen.line(
             f"Without {plural(len(pruned.left_out), 'edit')} ({saved.tokens} tokens less): "
-            f"{number(pruned.pruned.hard)} against {number(pruned.full.hard)}, {worth}"
+            f"{number(pruned.pruned.shown)} against {number(pruned.full.shown)}, {worth}"
         )
     kept = f"written to {place / PRUNED}" if pruned.accepted else "nothing was written"
     screen.line(f"Pruning: {kept}: {pruned.reason}")

@@ -133,20 +133,22 @@ def _spent(rows: Sequence[SpentRow]) -> str:
 
 def show_eval(screen: Screen, summary: EvalSummary) -> None:
     """A row per split and per task type, each with its n and interval; never one mixed score."""
-    table = _table("split", "task type", "hard", "95 % interval", "soft", "items", "coverage")
+    metric = next((row.metric for row in summary.splits.values()), "hard")
+    other = "soft" if metric == "hard" else "hard"
+    table = _table("split", "task type", metric, "95 % interval", other, "items", "coverage")
     for name, row in summary.splits.items():
         table.add_row(
             name,
             "all",
-            number(row.hard),
+            number(row.shown),
             interval(row.interval),
-            number(row.soft),
+            number(row.soft if metric == "hard" else row.hard),
             f"{row.n} of {row.total}",
             percent(row.coverage),
         )
         for kind, part in row.by_task_type.items():
             if kind != "overall":
-                table.add_row("", kind, number(part.hard_acc), "", "", str(part.total), "")
+                table.add_row("", kind, number(part.shown), "", "", str(part.total), "")
     screen.show(table)
 
 

@@ -28,9 +28,11 @@ class Scored:
 
 @dataclass(frozen=True)
 class Missing:
-    """Not measured, and not the skill's fault. `error` is the provider's own words, already redacted."""
+    """Not measured, and not known to be the skill's fault. `error` is the provider's own words, already redacted;
+    `too_long` says that the prompt was refused for its length, which may be the skill's doing (`engine.charging`)."""
 
     error: str
+    too_long: bool = False
 
 
 @dataclass(frozen=True)

@@ -84,16 +84,17 @@ def _summary(context: RunContext, skill: Skill, results: Mapping[str, list[Rollo
     ((name, one),) = scores.items()
     return replace(
         whole, split=name, n_items=one.n_items, hard=one.hard, soft=one.soft, n=one.n, coverage=one.coverage,
-        interval=one.interval,
+        interval=one.interval, metric=one.metric, value=one.value,
     )  # fmt: skip
 
 
 def _split_score(context: RunContext, name: str, rollouts: Sequence[Rollout]) -> SplitScore:
-    found = score_summary(rollouts)
+    found = score_summary(rollouts, metric=context.metric)
     return SplitScore(
         hard=found.hard, soft=found.soft, n=found.n, total=found.total, coverage=found.coverage,
-        interval=found.interval, reason=found.reason, n_items=len(context.splits.named(name)),
-        repeats=context.config.evaluation.repeats, by_task_type=type_scores(rollouts),
+        interval=found.interval, reason=found.reason, metric=found.metric, value=found.value,
+        n_items=len(context.splits.named(name)), repeats=context.config.evaluation.repeats,
+        by_task_type=type_scores(rollouts, context.metric),
     )  # fmt: skip
 
 

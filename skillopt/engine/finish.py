@@ -20,6 +20,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.closing import FOLDER, close
 from skillopt.engine.acceptance.ending import reading_of
 from skillopt.engine.acceptance.rule import AcceptanceRule
+from skillopt.engine.charging import all_charged
 from skillopt.engine.measure import measure
 from skillopt.engine.run.bill import write_logs
 from skillopt.engine.run.budget import Spend
@@ -32,6 +33,7 @@ from skillopt.engine.summary.scores import type_scores
 from skillopt.engine.summary.verdict import in_full
 from skillopt.engine.test_reserve import open_the_end
 from skillopt.envs.views import write_rollout_dir
+from skillopt.gate.metric import Metric
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode
@@ -126,6 +128,8 @@ async def sealed_test(
             if context.before_test is not None:
                 await context.before_test()
             done = await gather_all([measure(context, s, context.test, stage=Stage.TEST) for s in texts.values()])
+            initial = dict(zip(texts, done, strict=True))[context.initial.hash]
+            done = [all_charged(rollouts, initial) for rollouts in done]
             best = dict(zip(texts, done, strict=True))[state.best.skill.hash]
             told.measured(compute_score(r.outcome for r in best))
     except StopRun as error:
@@ -136,13 +140,13 @@ async def sealed_test(
     results = {name: by_hash[skill.hash] for name, skill in names.items()}
     for name, rollouts in results.items():
         if name != "test_eval_final" or state.current.skill != state.best.skill:
-            await asyncio.to_thread(_write_test, context.run_dir.root / name, rollouts)
+            await asyncio.to_thread(_write_test, context.run_dir.root / name, rollouts, context.metric)
     return results, "", None
 
 
-def _write_test(path: Path, rollouts: Sequence[Rollout]) -> None:
+def _write_test(path: Path, rollouts: Sequence[Rollout], metric: Metric) -> None:
     write_rollout_dir(path, list(rollouts))
-    write_json(path / "summary.json", encode(type_scores(rollouts)))
+    write_json(path / "summary.json", encode(type_scores(rollouts, metric)))
 
 
 def _question(item: Item) -> str:

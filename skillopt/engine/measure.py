@@ -15,6 +15,7 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.charging import charged
 from skillopt.engine.run.context import RunContext
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.runner import run_batch
@@ -97,11 +98,13 @@ async def stream_decision(
     *,
     stage: Stage,
     step: int | None,
+    without: frozenset[str],
     shown_as: Stage = Stage.GATE,
 ) -> tuple[list[Rollout], D]:
     """Ask the candidate place by place until the decision is settled; what could not be measured is tried once more.
 
-    `fresh` makes the decision anew. Returns the rollouts of the decided prefix and the decision.
+    `fresh` makes the decision anew; `without` are the items that were measured without the candidate (what it alone
+    makes too long scores 0). Returns the rollouts of the decided prefix and the decision.
     """
     metric = context.metric
     watch = context.watch(stage, step)
@@ -113,7 +116,7 @@ async def stream_decision(
             context.env, item, candidate, context.target, Call(stage, repeat, priority, context.scoring, watch)
         )
         context.emit(StageProgress(stage=shown_as, step=step, done=position + 1, total=len(places)))
-        return rollout
+        return charged(rollout, without)
 
     decision = fresh()
     rollouts = await drive(

@@ -99,7 +99,7 @@ async def _rolled_out(
         agent=attempt.notes,
     )
     if attempt.lost:
-        return replace(rollout, outcome=Missing(attempt.lost))
+        return replace(rollout, outcome=Missing(attempt.lost, attempt.too_long))
     ctx = ScoreContext(rollout, call.stage, call.priority, scoring=call.scoring, told_as=name)
     outcome = await _outcome(env, item, attempt, ctx)
     if ctx.judged.calls:

@@ -101,7 +101,7 @@ async def ablate(context: RunContext, traced: Traced, wish: Wish) -> Ablation:
     await asyncio.to_thread(_clear, context, result)
     try:
         full = await _measured(context, result, skill, 1 + len(found), 0)
-        result.full = score_summary(full)
+        result.full = score_summary(full, metric=context.metric)
         await _write(context, result)
         context.emit(Notice(text=f"full skill measured; {len(found)} texts to go"))
         for n, part in enumerate(found):
@@ -158,8 +158,8 @@ async def _prune(context: RunContext, traced: Traced, result: Ablation) -> Prune
         saved=Part(traced.causes[names[0]], (), text).saved(result.skill),
         difference=effect,
         p_worse=p,
-        full=score_summary(full),
-        pruned=score_summary(pruned),
+        full=score_summary(full, metric=context.metric),
+        pruned=score_summary(pruned, metric=context.metric),
     )
 
 

@@ -38,6 +38,9 @@ class EvalSummary:
     n: int | None = field(default=None, metadata=OMIT)
     coverage: float | None = field(default=None, metadata=OMIT)
     interval: tuple[float, float] | None = field(default=None, metadata=OMIT)
+    metric: str = field(default="hard", metadata=OMIT)
+    """What the interval is of; `value` is its mean where it is not `hard`."""
+    value: float | None = field(default=None, metadata=OMIT)
 
     def to_json(self) -> dict[str, JsonValue]:
         """`eval_summary.json`."""

@@ -35,10 +35,16 @@ class ScoreSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class TypeScore:
-    """Hard accuracy of one task type, or `overall`."""
+    """Hard accuracy of one task type, or `overall`; `value` is the mean of the gate's metric where that is another."""
 
     total: int = 0
     hard_acc: float | None = None
+    value: float | None = field(default=None, metadata=OMIT)
+
+    @property
+    def shown(self) -> float | None:
+        """The mean that tables show."""
+        return self.hard_acc if self.value is None else self.value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ def _seed(summary: Summary) -> str:
 
 
 def task_types(summary: Summary) -> str:
-    """Hard accuracy by task type, with what was won and lost; left out where the items are of one kind."""
+    """The metric's mean by task type, with what was won and lost; left out where the items are of one kind."""
     by_skill = summary.test_by_task_type
     names = (("initial", "test_eval_baseline"), ("best", "test_eval"), ("final", "test_eval_final"))
     shown = [(name, by_skill[key]) for name, key in names if key in by_skill]
@@ -92,6 +92,6 @@ def task_types(summary: Summary) -> str:
             if found is not None
             else ["–", "–"]
         )
-        rows.append([kind, str(max(c.total for c in cells)), *(score_of(c.hard_acc) for c in cells), *change])
+        rows.append([kind, str(max(c.total for c in cells)), *(score_of(c.shown) for c in cells), *change])
     head = ["type", "items", *(name for name, _ in shown), "won / lost", "best − initial, 95 % interval"]
     return "## By task type\n\n" + table(head, rows)

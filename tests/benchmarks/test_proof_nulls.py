@@ -16,6 +16,6 @@ def test_a_run_without_any_true_gain_seldom_ships_something(n: int, runs: int) -
     assert found["gain"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_ending_eight_times_stays_within_the_sum_of_the_levels() -> None:
+def test_a_run_that_is_extended_eight_times_stays_within_the_level() -> None:
     found = simulate(NOTHING_HELPS[2], "proof, ended 8 times", 12, 40)
     assert found["false_interval"][0] <= 0.05

@@ -23,6 +23,7 @@ from skillopt.core.hashing import digest
 from skillopt.engine.asked_once import AskedOnce
 from skillopt.engine.joint import SeedRun, together
 from skillopt.engine.run.commons import Commons, endpoint_pool
+from skillopt.engine.run.context import metric_of
 from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.executor import create_executor
 from skillopt.engine.run.given import NOTHING, Given
@@ -30,7 +31,6 @@ from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import SEVERAL, OutputDirectory, seeds_place
 from skillopt.engine.run.prepare import Work, load_work
 from skillopt.forecast.plan import plan_of
-from skillopt.gate.metric import Metric
 from skillopt.model.local.pool import EnginePool
 from skillopt.records.directory import JOURNAL
 from skillopt.records.events import Notice
@@ -143,7 +143,7 @@ class SeedsTraining(Prepared):
             SeedRun(seed, folder(seed), _run_at(directory / folder(seed)), _fault(one))
             for seed, one in zip(self.seeds, ended, strict=True)
         ]
-        metric = Metric(config.evaluation.gate_metric, config.evaluation.gate_mixed_weight)
+        metric = metric_of(config)
         summary = together(runs, metric, alpha_of(config))
         chosen = next((each for each in runs if each.seed == summary.chosen), None)
         best = chosen.run.best if chosen is not None and chosen.run is not None else self.work.initial

@@ -15,7 +15,7 @@ from html import escape
 from skillopt.core.errors import DataError
 from skillopt.core.json_types import JsonValue
 from skillopt.gate.interval import mean_interval, score_interval
-from skillopt.gate.pvalue import sign_p
+from skillopt.gate.pvalue import two_sided_p
 from skillopt.records.codec import encode_record
 
 ALPHA = 0.05
@@ -125,12 +125,7 @@ def _pair(a: str, b: str, measured: Mapping[str, Measured], tests: int) -> Pair:
     wins, losses = sum(d > 0 for d in found), sum(d < 0 for d in found)
     delta = math.fsum(found) / len(found) if found else 0.0
     interval = mean_interval(found, alpha=ALPHA / tests) if len(found) > 1 else None
-    return Pair(a, b, len(found), wins, losses, delta, interval, min(1.0, tests * _two_sided(wins, losses)))
-
-
-def _two_sided(wins: int, losses: int) -> float:
-    """p-value of the sign test (McNemar's exact test for right and wrong); 1.0 where nothing differs."""
-    return min(1.0, 2 * sign_p(max(wins, losses), min(wins, losses)))
+    return Pair(a, b, len(found), wins, losses, delta, interval, min(1.0, tests * two_sided_p(found)))
 
 
 def _score_words(score: Score) -> str:

@@ -13,6 +13,7 @@ from skillopt.core.errors import StopRun
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count, tell
 from skillopt.engine.acceptance.rule import AcceptanceRule
+from skillopt.engine.charging import all_charged
 from skillopt.engine.decision import Measured
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
@@ -74,5 +75,5 @@ async def _with_earlier(state: TrainState, context: RunContext, tally: Tally) ->
     except StopRun:
         rollouts = []
     count_rollouts(tally, Stage.GATE, rollouts)
-    measured = Measured(earlier.skill, tuple(rollouts), context.metric)
+    measured = Measured(earlier.skill, tuple(all_charged(rollouts, state.initial.rollouts)), context.metric)
     return replace(state, best=measured, best_origin=earlier.origin, best_step=earlier.step).without_draft()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from skillopt.core.rollout import Rollout
 from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.charging import answered
 from skillopt.engine.decision import Measured
 from skillopt.engine.measure import Draw, stream_decision
 from skillopt.engine.run.context import RunContext
@@ -44,7 +45,13 @@ async def compare(
         )
 
     rollouts, decision = await stream_decision(
-        context, candidate.skill, draws(context, order), fresh, stage=Stage.GATE, step=candidate.step
+        context,
+        candidate.skill,
+        draws(context, order),
+        fresh,
+        stage=Stage.GATE,
+        step=candidate.step,
+        without=answered(against.rollouts),
     )
     verdict, asked = decision.verdict(), in_file_order(order, rollouts)
     complete = not verdict.evidence.early_stopped

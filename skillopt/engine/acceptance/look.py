@@ -11,6 +11,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.compare import draws, in_file_order, in_gate_order
 from skillopt.engine.acceptance.trial import is_shorter
+from skillopt.engine.charging import all_charged, answered
 from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.measure import measure, stream_decision
 from skillopt.engine.run.context import RunContext
@@ -38,6 +39,7 @@ async def look(
     rollouts, gate = await stream_decision(
         context, candidate.skill, draws(context, order),
         lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage=Stage.GATE, step=candidate.step,
+        without=answered(best.rollouts),
     )  # fmt: skip
     verdict = gate.verdict()
     decision = Decision(
@@ -70,5 +72,6 @@ async def remeasured(
     first = 1 + max(r.repeat for r in before.rollouts) if draws_differ(context.config) else 0
     fresh = await measure(context, skill, context.selection, stage=Stage.GATE, step=step, repeats=repeats, first=first)
     known = {(r.item.id, r.repeat): r for r in looked if r.scored is not None}
+    fresh = all_charged(fresh, before.rollouts)
     filled = [r if r.scored is not None else known.get((r.item.id, r.repeat - first), r) for r in fresh]
     return Measured(skill, tuple(filled), context.metric)

@@ -26,6 +26,7 @@ from skillopt.engine.acceptance.compare import draws, in_file_order, in_gate_ord
 from skillopt.engine.acceptance.ending import Ending, ending_of, last_proof, remember
 from skillopt.engine.acceptance.prune import Pruned, prune
 from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
+from skillopt.engine.charging import all_charged, answered
 from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.measure import measure, stream_decision
 from skillopt.engine.run.bill import item_cost
@@ -190,6 +191,7 @@ async def _look(candidate: Candidate, state: TrainState, context: RunContext, en
     rollouts, gate = await stream_decision(
         context, candidate.skill, draws(context, order),
         lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage=Stage.GATE, step=candidate.step,
+        without=answered(state.initial.rollouts),
     )  # fmt: skip
     verdict, asked = gate.verdict(), in_file_order(order, rollouts)
     if ending.number > 1:
@@ -200,20 +202,20 @@ async def _look(candidate: Candidate, state: TrainState, context: RunContext, en
     )  # fmt: skip
     if not verdict.accepted:
         return decision
-    measured = await shown_whole(context, candidate)
+    measured = await shown_whole(context, candidate, state)
     return replace(
         decision, rollouts=measured.rollouts, measured=measured, promoted=True,
         verdict=replace(verdict, score=measured.gate_score),
     )  # fmt: skip
 
 
-async def shown_whole(context: RunContext, candidate: Candidate) -> Measured:
+async def shown_whole(context: RunContext, candidate: Candidate, state: TrainState) -> Measured:
     """A proven text on the whole selection split: what the look did not need to ask is asked now."""
     repeats = context.config.evaluation.repeats
     rollouts = await measure(
         context, candidate.skill, context.selection, stage=Stage.GATE, step=candidate.step, repeats=repeats
     )
-    return Measured(candidate.skill, tuple(rollouts), context.metric)
+    return Measured(candidate.skill, tuple(all_charged(rollouts, state.initial.rollouts)), context.metric)
 
 
 def _says(ending: Ending) -> str:

@@ -8,6 +8,7 @@ from skillopt.config.derived import trial_items
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.core.streams import named, shuffled
+from skillopt.engine.charging import answered
 from skillopt.engine.decision import Trial
 from skillopt.engine.measure import stream_decision
 from skillopt.engine.run.context import RunContext
@@ -65,7 +66,7 @@ async def try_on(
 
     places = [(known[u.index].item, 0) for u in order]
     rollouts, decision = await stream_decision(
-        context, candidate, places, fresh, stage=Stage.TRIAL, step=step, shown_as=Stage.TRIAL
+        context, candidate, places, fresh, stage=Stage.TRIAL, step=step, shown_as=Stage.TRIAL, without=answered(known)
     )
     verdict = decision.verdict()
     return Trial(verdict.accepted, verdict, tuple(rollouts), decision.failing_asked)

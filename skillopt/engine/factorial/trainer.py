@@ -21,6 +21,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.batches import StepPlan
+from skillopt.engine.charging import answered, charged
 from skillopt.engine.decision import Decision
 from skillopt.engine.factorial.answers import Answered, answer
 from skillopt.engine.factorial.belief import effect_rows
@@ -58,6 +59,7 @@ class FactorialTrainer:
         self._views, self._texts = Views(), Texts(context.initial)
         self._items = {item.id: item for item in context.splits.train}
         self._failed: dict[tuple[str, int], Rollout] = {}
+        self._answered: frozenset[str] = frozenset()
         self._waiting: list[Ask] = []
         self._search: Search | None = None
         self._open_epoch: int | None = None
@@ -128,8 +130,8 @@ class FactorialTrainer:
         trials = [replace(t, subset=t.subset - set(c.absent)) for t, c in zip(planned, composed, strict=True)]
         plan, places = plan_of(trials, self._items, plan)
         rollouts, answered = await self._side_by_side(plan, trials, [c.skill for c in composed], search, tally)
-        count_rollouts(tally, Stage.ROLLOUT, rollouts)
         self._record(trials, rollouts, search)
+        count_rollouts(tally, Stage.ROLLOUT, rollouts)
         new = self._join(answered, search)
         self._waiting = search.asks()
         if not search.pool.factors and self._waiting:  # nothing to try yet, so nothing to do beside the calls
@@ -178,6 +180,9 @@ class FactorialTrainer:
     def _record(self, trials: list[Trial], rollouts: list[Rollout], search: Search) -> None:
         """Tell the search, in the order of the design, and keep the failures that may be shown."""
         metric, threshold = self._context.metric, self._context.env.pass_threshold
+        # A line that makes a prompt too long is charged where its item was answered with other lines.
+        self._answered |= answered(rollouts)
+        rollouts[:] = [charged(rollout, self._answered) for rollout in rollouts]
         failed = [r.scored is not None and r.scored.hard < threshold for r in rollouts]
         search.record(trials, [metric.value(r.outcome) for r in rollouts], failed=failed)
         for trial, rollout, lost in zip(trials, rollouts, failed, strict=True):

@@ -89,8 +89,7 @@ class RunContext:
     @property
     def metric(self) -> Metric:
         """What the gate compares."""
-        evaluation = self.config.evaluation
-        return Metric(evaluation.gate_metric, evaluation.gate_mixed_weight)
+        return metric_of(self.config)
 
     @property
     def selection(self) -> tuple[Item, ...]:
@@ -179,3 +178,8 @@ def count_rollouts(tally: Tally, stage: Stage, rollouts: list[Rollout] | tuple[R
                 prompt_tokens=tokens.get("judge_prompt_tokens"), completion_tokens=tokens.get("judge_completion_tokens")
             )
             tally.add(Stage.JUDGE, usage, judged)
+
+
+def metric_of(config: Config) -> Metric:
+    """What the gate compares, and every table shows."""
+    return Metric(config.evaluation.gate_metric, config.evaluation.gate_mixed_weight)

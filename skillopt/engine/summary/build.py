@@ -94,7 +94,7 @@ def build_summary(context: RunContext, end: Ending) -> Summary:
         baseline_test=sealed.baseline,
         test=sealed.best,
         final_test=sealed.final,
-        test_by_task_type={name: type_scores(rollouts) for name, rollouts in end.tests.items()},
+        test_by_task_type={name: type_scores(rollouts, context.metric) for name, rollouts in end.tests.items()},
         paired=sealed.paired,
         verdict=verdict_sentence(context, state, sealed.paired, why_not),
         stopped=end.stopped,

@@ -40,13 +40,14 @@ def score_summary(rollouts: Sequence[Rollout] | None, why_not: str = "", metric:
     )
 
 
-def type_scores(rollouts: Sequence[Rollout]) -> dict[str, TypeScore]:
+def type_scores(rollouts: Sequence[Rollout], metric: Metric = HARD) -> dict[str, TypeScore]:
     """By task type and `overall`, over measured outcomes."""
     table: dict[str, TypeScore] = {}
     kinds = sorted({r.item.task_type for r in rollouts if r.item.task_type})
     for name, part in [("overall", rollouts), *((k, [r for r in rollouts if r.item.task_type == k]) for k in kinds)]:
         score = compute_score(r.outcome for r in part) if part else None
-        table[name] = TypeScore(total=score.n, hard_acc=score.hard) if score else TypeScore()
+        value = None if metric.name == "hard" else metric.mean([r.outcome for r in part])
+        table[name] = TypeScore(total=score.n, hard_acc=score.hard, value=value) if score else TypeScore()
     return table
 
 

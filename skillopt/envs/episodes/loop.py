@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts
 from skillopt.agents.chat import request_of
@@ -75,10 +76,13 @@ class _Game:
         except StopRun:
             raise
         except ContextOverflow as error:
-            return self.attempt(ended="context") if self._played else self.attempt(lost=str(error))
+            return self.attempt(ended="context") if self._played else self._too_long(error)
         except (ModelError, SimulatorFault, WorkerLost) as error:
             return self.attempt(lost=str(error))
         return self.attempt(ended="turns")
+
+    def _too_long(self, error: ContextOverflow) -> Attempt:
+        return replace(self.attempt(lost=str(error)), too_long=True)
 
     async def _turn(self) -> Step:
         messages = self._messages()

@@ -63,6 +63,9 @@ class Done:
     def read(self, name: str) -> Any:
         return json.loads((self.root / name).read_text())
 
+    def read_rows(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.root / name).read_text().splitlines()]
+
     @property
     def history(self) -> list[dict[str, Any]]:
         return self.read("history.json")

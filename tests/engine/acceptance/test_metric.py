@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 import skillopt
 from skillopt.cli.console import Screen
-from skillopt.cli.show import show_result
+from skillopt.cli.show import show_eval, show_result
+from skillopt.records.codec import decode
+from skillopt.records.evaluation import EvalSummary
 from skillopt.testing.toy import toy_item
 
 ITEMS = [dict(toy_item(n)) for n in range(60)]
@@ -39,3 +42,24 @@ def test_soft_scores_are_what_a_run_shows(tmp_path: Path, capsys: pytest.Capture
     assert "sealed test (soft)" in said
     assert f"Selection score: {summary.baseline_selection.soft:.4f} → {summary.best_selection.soft:.4f}" in said
     assert "soft 0." in str(result)
+    again = skillopt.compare(result, old=result.directory)
+    assert again.table.scores[0].mean == pytest.approx(summary.test.soft), "runs are compared by their metric"
+
+
+def test_soft_scores_are_what_an_evaluation_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = "RULE 1\nRULE 2\nRULE 3\nRULE 4"
+    done = skillopt.evaluate(
+        ITEMS, scorer=half_right, target="scripted", out=tmp_path / "eval", skills={"none": "", "rules": rules},
+        overrides={"evaluation.gate_metric": "soft"},
+    )  # fmt: skip
+    means = [score.mean or 0.0 for score in done.table.scores]
+    assert 0.3 <= means[0] < means[1] <= 0.7, "no answer is wholly right, so a hard mean would be 0"
+    assert done.table.pairs[0].words == "rules is better" and done.table.pairs[0].p < 0.05
+    summary = decode(EvalSummary, json.loads((tmp_path / "eval/rules/eval_summary.json").read_text()), "eval_summary")
+    split = next(iter(summary.splits.values()))
+    assert summary.metric == split.metric == "soft" and split.shown == pytest.approx(means[1])
+    assert split.interval is not None and split.interval[0] < means[1] < split.interval[1]
+    assert all(part.shown is None or 0.3 <= part.shown <= 0.7 for part in split.by_task_type.values())
+    show_eval(Screen(), summary)
+    head, row = capsys.readouterr().out.splitlines()[:2]
+    assert head.split()[:4] == ["split", "task", "type", "soft"] and f"{means[1]:.4f}" in row

@@ -113,7 +113,7 @@ async def test_a_conversation_that_outgrows_the_context_is_scored_but_a_first_re
     assert rollout.scored is not None and rollout.scored.hard == 1 / 3
     assert rollout.scored.fail_reason == "the conversation outgrew the model's context after 1 turns"
     rollout = await played(answer=lambda request: ContextOverflow("prompt is too long"))
-    assert rollout.outcome == Missing("prompt is too long")
+    assert rollout.outcome == Missing("prompt is too long", too_long=True)
 
 
 async def test_a_lost_call_is_missing_whatever_was_reached() -> None:
