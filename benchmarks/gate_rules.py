@@ -243,7 +243,8 @@ class ProofRun:
         gate = TrialGate(StrictGate(order, early=True, coverage_floor=0.95, best_score=None), self.luck)
         verdict = self._drive(gate, order, drawn)
         if verdict.accepted:
-            self.draft, self.known = candidate, {i: bool(drawn >> i & 1) for i in items}
+            asked = [unit.index for unit in order[: gate.seen]]
+            self.draft, self.known = candidate, {i: bool(drawn >> i & 1) for i in asked}
         else:
             self.luck = self.luck.plus(len(verdict.evidence.wins), gate.failing_asked)
 

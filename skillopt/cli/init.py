@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillopt.api.project.projects import Project, ProjectRequest, make_project
-from skillopt.api.shown.power import detectable_gain, items_for, shows
+from skillopt.api.shown.power import detectable_gain, items_to_prove, proves, shows
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural
@@ -26,10 +26,10 @@ def run_init(asked: ProjectRequest) -> int:
 
 def _say_sizes(screen: Screen, made: Project) -> None:
     screen.line(f"Items: {made.train} train, {made.selection} selection, {made.test} test")
-    for name, size in (("selection", made.selection), ("test", made.test)):
-        screen.line(f"The {name} split ({plural(size, 'item')}) {shows(detectable_gain(size))}")
-    if made.selection < items_for(0.2):
+    screen.line(f"The selection split ({plural(made.selection, 'item')}) {proves(made.selection)}")
+    screen.line(f"The test split ({plural(made.test, 'item')}) {shows(detectable_gain(made.test))}")
+    if made.selection < items_to_prove(0.2):
         screen.line(
-            f"hint: {items_for(0.2)} selection items would show 20 points, {items_for(0.1)} would show 10; "
+            f"hint: {items_to_prove(0.2)} selection items would prove 20 points, {items_to_prove(0.1)} would prove 10; "
             "add items or change env.split_ratio"
         )

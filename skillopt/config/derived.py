@@ -19,8 +19,9 @@ RESAMPLED = 3
 """From so many gate candidates on, one of them is a second sample of the reflection."""
 TRIAL_SHARE = 0.4
 """Training items of a paired trial, as a share of the selection split, where `evaluation.gate_trial_items` is 0."""
-PROOF_TRIAL_SHARE = 0.6
-"""The same under the rule `proof`, which asks nothing of the selection split meanwhile."""
+PROOF_TRIAL_SHARE = 1.2
+"""The same under the rule `proof`, which asks nothing of the selection split meanwhile and ends a trial once its
+outcome is clear (`gate.futility`)."""
 LEAST_TRIAL = 8
 
 

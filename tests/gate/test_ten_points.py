@@ -15,6 +15,8 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillopt.config import Config, load_config, parse_overrides
 from skillopt.config.derived import draws_differ, trial_items
@@ -57,19 +59,40 @@ def test_point_2_a_draft_is_never_dropped_on_a_tie() -> None:
     assert clearly_worse(0, 2) and clearly_worse(3, 9)
 
 
-def test_point_3_a_trial_stops_when_it_wins_no_more_than_luck() -> None:
-    def asked(wins: int, luck: Luck) -> tuple[int, bool]:
+def test_point_3_a_trial_stops_once_it_is_clear() -> None:
+    def asked(wins: int, luck: Luck | None, *, lost: int = 0, missing: int = 0) -> tuple[int, bool]:
+        """30 items failed, then 30 solved: `wins` at the start, `lost` at the start of the solved ones."""
         order = failures_first([Unit(n, f"i{n}", float(n >= 30)) for n in range(60)], {})
         gate = TrialGate(StrictGate(order, early=True, coverage_floor=0.95, best_score=None), luck)
         while not gate.settled:
-            gate.observe(float(gate.seen < wins or gate.seen >= 30))
+            right = gate.seen < wins or gate.seen >= 30 + lost
+            gate.observe(None if 30 <= gate.seen < 30 + missing else float(right))
         return gate.seen, gate.verdict().accepted
 
     known = Luck(wins=10, asked=100)  # a tenth of the failing items is won by luck: 3 of 30
-    assert asked(3, known) == (30, False)
-    assert asked(8, known) == (60, True)
+    assert asked(0, known) == (10, False), "asked at thirds of the failing items"
+    assert asked(3, known) == (30, False), "no more than luck"
+    assert asked(4, known)[0] > 30
+    assert asked(8, known) == (45, True), "clearly more than half of the solved items can be expected to lose"
+    assert asked(8, known, lost=4) == (38, False), "4 lost of 8 are 15 of 30"
+    assert asked(8, known, missing=1) == (60, True), "what is missing may be lost: nothing is clear"
     assert asked(3, Luck(1, KNOWN_AFTER - 1))[0] > 30, "too little is known to stop"
-    assert trial_items(config("evaluation.gate_rule=proof"), 200) == 120
+    assert asked(8, None) == (60, True) and asked(3, None, lost=2) == (60, True), "the strict rule alone"
+    assert trial_items(config("evaluation.gate_rule=proof"), 200) == 240
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=40), st.integers(0, 60))
+def test_point_3_a_trial_asks_what_it_says_it_needs(pairs: list[tuple[float, float]], wins: int) -> None:
+    order = failures_first([Unit(n, f"i{n}", before) for n, (before, _) in enumerate(pairs)], {})
+    gate = TrialGate(StrictGate(order, early=True, coverage_floor=0.95, best_score=None), Luck(wins, 60))
+    while not gate.settled:
+        needed, begun = gate.needed(), gate.seen
+        assert needed >= 0
+        for _ in range(max(1, needed)):
+            assert not gate.settled or gate.seen - begun >= needed, "a unit that was certain is not left out"
+            if not gate.settled:
+                gate.observe(pairs[order[gate.seen].index][1])
+    assert gate.verdict().action in ("accept", "accept_new_best", "reject")
 
 
 @pytest.mark.parametrize("total", [0.05, 0.01, 0.3])

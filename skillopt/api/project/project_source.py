@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import cast
 
 from skillopt.api.project import sample_tasks
+from skillopt.api.shown.power import items_to_prove
 from skillopt.core.errors import DataError
 from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import build_scorer
-from skillopt.gate.power import items_for
 
 _ANSWERS = ("answer", "answers", "gold", "label", "target", "output", "expected", "expected_output", "solution")
 _TASKS = ("question", "input", "prompt", "task", "text", "query", "instruction")
@@ -69,7 +69,7 @@ def refuse_one_selection_item(ratio: str, selection: int, total: int) -> None:
             f"{_count(total, 'item')} cut {ratio} (--split-ratio) leave {_count(selection, 'selection item')}, "
             "and one item cannot tell a better skill from a luckier one",
             hint="add items, or give selection a larger share, for example --split-ratio 1:1:1 "
-            f"({items_for(0.2)} selection items show a gain of 20 points)",
+            f"({items_to_prove(0.2)} selection items prove a gain of 20 points)",
         )
 
 

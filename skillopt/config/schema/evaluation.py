@@ -37,8 +37,8 @@ class EvaluationSection(Section):
     gate_futility: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
     """Paired rule: chance of dropping a candidate early that would have passed; 0 stops on certainty only."""
     gate_trial_items: Annotated[int, Field(ge=0)] = 0
-    """Rules proof and paired: training items of a candidate's trial; 0 takes six tenths of the selection split's size
-    under proof (as many as the split finds smaller edits for half as many calls more), four tenths under paired."""
+    """Rules proof and paired: training items of a candidate's trial; 0 takes 1.2 times the selection split's size
+    under proof, which ends a trial once its outcome is clear, and four tenths of it under paired."""
     gate_credit: Literal["auto", "off", "rejected", "always"] = "auto"
     """Try the edits of a patch one by one on training items: always, after a rejection, or never; auto is always under
     the rules proof and paired and off under the strict one."""

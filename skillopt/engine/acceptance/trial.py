@@ -62,7 +62,7 @@ async def try_on(
         gate = StrictGate(
             order, early=evaluation.gate_early_stop, coverage_floor=floor, best_score=None, ties_win=ties_win
         )
-        return TrialGate(gate, luck if luck is not None and wary else Luck())
+        return TrialGate(gate, luck if wary else None)
 
     places = [(known[u.index].item, 0) for u in order]
     rollouts, decision = await stream_decision(
