@@ -26,6 +26,8 @@ def run_init(asked: ProjectRequest) -> int:
 
 def _say_sizes(screen: Screen, made: Project) -> None:
     screen.line(f"Items: {made.train} train, {made.selection} selection, {made.test} test")
+    if made.cut:
+        screen.line(f"Cut {made.cut}")
     screen.line(f"The selection split ({plural(made.selection, 'item')}) {proves(made.selection)}")
     screen.line(f"The test split ({plural(made.test, 'item')}) {shows(detectable_gain(made.test))}")
     if made.selection < items_to_prove(0.2):

@@ -21,6 +21,7 @@ from skillopt.engine.acceptance.choose import look_level, rule_of
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
+from skillopt.envs.data.splits import CUT_REASON
 from skillopt.envs.judged import judge_calls
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
 from skillopt.forecast.range import Range, total
@@ -134,7 +135,7 @@ def make_plan(
         fits_steps=fits,
         warnings=tuple(warnings),
         refusals=(*refusals, *gate.refusals),
-        gate_notes=(*gate.notes, *_joint(config, sizes.selection, seeds)),
+        gate_notes=(*_cut_note(splits), *gate.notes, *_joint(config, sizes.selection, seeds)),
         seeds=seeds,
     )
 
@@ -164,6 +165,12 @@ def _joint(config: Config, selection: int, seeds: int) -> tuple[str, ...]:
         f"{seeds} seeds: each run's claim holds at its own {100 * alpha:g} %; jointly (Holm, {100 * alpha:g} % over "
         f"all runs) one run alone proves {shown}, several runs that prove something prove it with less",
     )
+
+
+def _cut_note(splits: Splits) -> tuple[str, ...]:
+    """Why a list was cut as it was."""
+    reason = splits.manifest.get(CUT_REASON)
+    return (str(reason),) if reason else ()
 
 
 def _used(size: int, count: int) -> int:

@@ -1,6 +1,6 @@
 """Items that a program holds: lists of dicts or `Item`s, a data frame, ready splits.
 
-A list is cut 2:1:7 by the hash of each item's content and the seed, so neither the order of the list nor what else is
+A list is cut (`given.cut`) by the hash of each item's content and the seed, so neither the order of the list nor what else is
 in it moves an item of equal rank. Every row gets an `id` (its content's hash where it has none), so that the written
 items read back are the same items. Nothing is written here.
 """
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from skillopt.api.given.cut import cut_for
 from skillopt.core.errors import DataError
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import SPLITS, Item
 from skillopt.core.json_types import JsonValue
 from skillopt.envs.base import Splits
 from skillopt.envs.data.loading import Row
-from skillopt.envs.data.splits import split_sizes
+from skillopt.envs.data.splits import CUT_REASON
 
-RATIO = (2, 1, 7)
 FEWEST = 12
 """Below this a run shows nothing, whatever it finds."""
 
@@ -39,6 +39,8 @@ class HeldItems:
     """Whether rows say their type in a field `task_type`."""
     cut: str = ""
     """How a list was cut; blank for given splits."""
+    why: str = ""
+    """The reason for that cut."""
 
     @property
     def digest(self) -> str:
@@ -50,7 +52,13 @@ class HeldItems:
         """What `split_manifest.json` says of a cut list; empty for given splits."""
         counts: dict[str, JsonValue] = {split: len(self.rows[split]) for split in SPLITS}
         return (
-            {"source": "items of a Python program", "mode": "content hash", "cut": self.cut, "counts": counts}
+            {
+                "source": "items of a Python program",
+                "mode": "content hash",
+                "cut": self.cut,
+                CUT_REASON: self.why,
+                "counts": counts,
+            }
             if (self.cut)
             else {}
         )
@@ -63,11 +71,11 @@ def held_items(items: ItemsLike, seed: int) -> HeldItems:
     rows, typed = _rows(items, "items")
     refuse_few(len(rows))
     order = sorted(rows, key=lambda row: text_digest(f"{seed}:{digest(dict(row.data))}"))
-    train, selection, _ = split_sizes(len(order), RATIO)
+    cut = cut_for(len(order))
+    train, selection, _ = cut.sizes
     parts = (order[:train], order[train : train + selection], order[train + selection :])
-    return HeldItems(
-        {split: tuple(part) for split, part in zip(SPLITS, parts, strict=True)}, typed, cut=f"2:1:7, seed {seed}"
-    )
+    rows_of = {split: tuple(part) for split, part in zip(SPLITS, parts, strict=True)}
+    return HeldItems(rows_of, typed, cut=f"{cut.words}, seed {seed}", why=f"items cut {cut.words}: {cut.reason}")
 
 
 def split_items(train: object, selection: object, test: object) -> HeldItems:
@@ -88,7 +96,7 @@ def refuse_few(count: int, test: int | None = None) -> None:
         return
     from skillopt.gate.power import detectable_gain, items_for, points_of
 
-    sealed = split_sizes(count, RATIO)[2] if test is None else test
+    sealed = cut_for(count).sizes[2] if test is None else test
     shown = detectable_gain(sealed) if sealed else 1.0
     gain = f"gains below {points_of(shown)} points stay unseen" if shown < 1 else "no gain at all can be shown"
     raise DataError(

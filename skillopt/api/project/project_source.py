@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from skillopt.api.given.cut import cut_for
 from skillopt.api.project import sample_tasks
 from skillopt.api.shown.power import items_to_prove
 from skillopt.core.errors import DataError
@@ -20,6 +21,7 @@ from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import build_scorer
 
+SAMPLE_RATIO = "2:1:2"
 _ANSWERS = ("answer", "answers", "gold", "label", "target", "output", "expected", "expected_output", "solution")
 _TASKS = ("question", "input", "prompt", "task", "text", "query", "instruction")
 _CHOICES = ("choices", "options", "alternatives")
@@ -34,7 +36,8 @@ class ProjectRequest:
     data: Path | None = None
     scorer: str = ""
     answer_field: str = ""
-    ratio: str = "2:1:2"
+    ratio: str = ""
+    """train:selection:test; blank takes what suits the number of items."""
     backend: str = "local"
     effort: str = ""
     skill: Path | None = None
@@ -43,11 +46,13 @@ class ProjectRequest:
 
 @dataclass(frozen=True)
 class Source:
-    """The items and how they are shown."""
+    """The items, how they are cut and how they are shown. `why` is the reason for a cut that nobody asked for."""
 
     path: str
     content: str | Path
     count: int
+    ratio: str
+    why: str
     name: str
     system_prompt: str
     opening: str
@@ -83,6 +88,8 @@ def _sample(asked: ProjectRequest) -> Source:
         path="data/tasks.jsonl",
         content="".join(json.dumps(item) + "\n" for item in items),
         count=len(items),
+        ratio=asked.ratio or SAMPLE_RATIO,
+        why="",
         name=sample_tasks.NAME,
         system_prompt=sample_tasks.SYSTEM_PROMPT,
         opening=sample_tasks.OPENING,
@@ -101,10 +108,12 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
     rows = read_rows(path)
     if not rows:
         raise DataError(f"{path}: holds no items")
-    sizes = split_sizes(len(rows), parse_ratio(asked.ratio))
+    chosen = cut_for(len(rows))
+    ratio = asked.ratio or chosen.words
+    sizes = split_sizes(len(rows), parse_ratio(ratio))
     if min(sizes) == 0:
-        raise DataError(f"{path}: {_count(len(rows), 'item')} cut {asked.ratio} leave a split empty", hint="add items")
-    refuse_one_selection_item(asked.ratio, sizes[1], len(rows))
+        raise DataError(f"{path}: {_count(len(rows), 'item')} cut {ratio} leave a split empty", hint="add items")
+    refuse_one_selection_item(ratio, sizes[1], len(rows))
     first = cast("Mapping[str, object]", rows[0].data)
     answer = _answer_field(asked, path, list(first))
     scorer = _scorer(asked.scorer or _guess_scorer([row.data[answer] for row in rows if answer in row.data]))
@@ -117,6 +126,8 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         path=f"data/{path.name}",
         content=path,
         count=len(rows),
+        ratio=ratio,
+        why="" if asked.ratio else chosen.reason,
         name=path.stem.replace("_", " "),
         system_prompt="You solve tasks of one kind. Read the task and answer it.",
         opening="Read the task and answer it.",

@@ -43,11 +43,14 @@ class Project:
     selection: int
     test: int
     warnings: tuple[str, ...]
+    cut: str = ""
+    """How the items were cut where nobody said, and why."""
 
 
 def make_project(asked: ProjectRequest) -> Project:
     """Make it. Raises `ConfigError` or `DataError`, one line, and leaves nothing behind."""
-    parse_ratio(asked.ratio)
+    if asked.ratio:
+        parse_ratio(asked.ratio)
     if asked.effort:
         effort_named(asked.effort)
     source = source_of(asked)
@@ -69,7 +72,7 @@ def make_project(asked: ProjectRequest) -> Project:
                 (asked.directory / name).chmod(0o755 if file.executable else 0o644)
         splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)[1]
         total = sum(map(len, (splits.train, splits.selection, splits.test)))
-        refuse_one_selection_item(asked.ratio, len(splits.selection), total)
+        refuse_one_selection_item(source.ratio, len(splits.selection), total)
     return Project(
         directory=asked.directory,
         files=tuple(files),
@@ -77,6 +80,7 @@ def make_project(asked: ProjectRequest) -> Project:
         selection=len(splits.selection),
         test=len(splits.test),
         warnings=tuple(str(text) for text in splits.manifest.get("warnings", ())),
+        cut=f"{source.ratio}: {source.why}" if source.why else "",
     )
 
 
@@ -122,7 +126,7 @@ def _whole_or_nothing(files: Sequence[Path]) -> Generator[None, None, None]:
 
 
 def _write(asked: ProjectRequest, source: Source) -> None:
-    train, selection, test = split_sizes(source.count, parse_ratio(asked.ratio))
+    train, selection, test = split_sizes(source.count, parse_ratio(source.ratio))
     preset = effort_keys(effort_named(asked.effort), Sizes(train, selection, test)) if asked.effort else {}
     values: Mapping[str, object] = {
         "backend": asked.backend,
@@ -131,7 +135,8 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "batch_size": preset.get("train.batch_size", min(20, train)),
         "gate_keys": {name.removeprefix("evaluation."): v for name, v in preset.items() if name in GATE_KEYS},
         "data_path": source.path,
-        "ratio": asked.ratio,
+        "ratio": source.ratio,
+        "why": source.why,
         "answer_field": source.answer_field,
         "system_prompt": source.system_prompt,
         "prompt_template": source.prompt_template,

@@ -31,7 +31,9 @@ def init(
         str, typer.Option("--scorer", help=f"When an answer is right: {', '.join(SCORERS)}, or module:function.")
     ] = "",
     answer_field: Annotated[str, typer.Option("--answer-field", help="The field with the right answer.")] = "",
-    ratio: Annotated[str, typer.Option("--split-ratio", help="train:selection:test.")] = "2:1:2",
+    ratio: Annotated[
+        str, typer.Option("--split-ratio", help="train:selection:test. Default: by the number of items.")
+    ] = "",
     backend: Annotated[str, typer.Option("--backend", help="local, openai, openai_compatible or scripted.")] = "local",
     skill: Annotated[
         Path | None,

@@ -21,6 +21,8 @@ from skillopt.envs.base import EnvConfig, Splits
 from skillopt.envs.data.loading import ITEM_SUFFIXES, Row, item_files, read_rows, the_items_file
 from skillopt.store.atomic import write_json
 
+CUT_REASON = "cut_reason"
+"""Of a manifest: why the items were cut as they were, for the plan."""
 FOLDERS = {"train": "train", "selection": "val", "test": "test"}
 _MARKS = {**SPLIT_ALIASES, "validation": "selection", "valid": "selection", "dev": "selection"}
 
