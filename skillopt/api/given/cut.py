@@ -1,6 +1,6 @@
 """How many items train, prove and test where nobody said: chosen from their number, with the reason.
 
-The published cut 2:1:7 suits hundreds of items. Of sixty it leaves six for selection, on which no gain under 85 points
+The published cut 2:1:7 suits hundreds of items. Of sixty it leaves six for selection, on which no gain under 90 points
 can be proven, and a run would end without a result whatever it learnt. So a list is cut 2:1:7 only where that leaves
 enough selection items to prove a gain of 20 points; fewer items are cut 3:3:4, and never below the five that a proof
 takes.

@@ -1,8 +1,8 @@
 """Items that a program holds: lists of dicts or `Item`s, a data frame, ready splits.
 
-A list is cut (`given.cut`) by the hash of each item's content and the seed, so neither the order of the list nor what else is
-in it moves an item of equal rank. Every row gets an `id` (its content's hash where it has none), so that the written
-items read back are the same items. Nothing is written here.
+A list is cut (`given.cut`) by the hash of each item's content and the seed, so neither the order of the list nor what
+else is in it moves an item of equal rank. Every row gets an `id` (its content's hash where it has none), so that the
+written items read back are the same items. Nothing is written here.
 """
 
 from __future__ import annotations

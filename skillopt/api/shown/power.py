@@ -1,5 +1,5 @@
-"""What a number of items can show: the smallest gain that a report calls better or that a look proves, and how many items
-a gain takes."""
+"""What a number of items can show: the smallest gain that a report calls better or that a look proves, and how many
+items a gain takes."""
 
 from __future__ import annotations
 
