@@ -5,8 +5,8 @@
     python benchmarks/noisy_http.py --seeds 1 --epochs 1 --median-s 0.002      a try of a minute
 
 A seed is another world and another run. 400 training, 200 selection and 200 test items, 60 ms median, 24 places,
-factorial search; client and server in processes of their own. A prompt's n-th arrival is its n-th draw. Printed are the
-true accuracy of `best_skill.md` and of the last draft on 2,000 items that nobody sees, calls of both roles and the time.
+factorial search; client and server in processes of their own. A prompt's n-th arrival is its n-th draw. Printed are
+the true accuracy of `best_skill.md` and of the last draft on 2,000 items that nobody sees, calls and time.
 """
 
 from __future__ import annotations

@@ -25,8 +25,10 @@ from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill
 from skillopt.records.ablation import RESULT
+from skillopt.records.codec import decode
 from skillopt.records.directory import JOURNAL
 from skillopt.records.reading import Run
+from skillopt.records.schema import EffectRecord
 
 if TYPE_CHECKING:
     from skillopt.api.runs.watching import Observer
@@ -48,6 +50,14 @@ class Ablating:
     def directory(self) -> Path:
         """Where results go."""
         return place_of(self.run_read.root)
+
+    @property
+    def known(self) -> tuple[EffectRecord, ...]:
+        """What a factorial run has measured of each line that it kept, the largest effect first; nothing is paid for
+        it. Empty for other searches, whose edits have to be left out one by one."""
+        rows = [decode(EffectRecord, row, "effects.json") for row in self.run_read.rows("effects.json")]
+        kept = [row for row in rows if row.kept and row.effect is not None]
+        return tuple(sorted(kept, key=lambda row: (-(row.effect or 0.0), row.line)))
 
     @property
     def notices(self) -> tuple[str, ...]:

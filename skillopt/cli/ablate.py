@@ -16,7 +16,9 @@ from skillopt.cli.blame import printable
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
+from skillopt.core.json_types import as_text
 from skillopt.records.ablation import PrunedRecord
+from skillopt.records.codec import encode_record
 
 _SHOWN = 90
 _VERDICTS = {
@@ -36,6 +38,8 @@ class AblationRequest:
     wish: Wish
     yes: bool
     as_json: bool
+    measure: bool = False
+    """Leave each line out even where a factorial run knows its effect."""
 
 
 def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
@@ -44,6 +48,13 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
     ablating = prepare(asked.run, asked.wish, config=asked.config, arguments=leftovers)
     if ablating.forecast is None:
         screen.line("Nothing to leave out: no edit has lines in this skill.")
+        return faults.DONE
+    wanted = asked.measure or asked.wish != Wish()
+    if ablating.known and not wanted:
+        _show_known(screen, ablating)
+        if asked.as_json:
+            rows = [encode_record(row) for row in ablating.known]
+            Screen().line(json.dumps(rows, ensure_ascii=False, indent=2))
         return faults.DONE
     for text in ablating.notices:
         screen.line(f"note: {text}")
@@ -60,6 +71,22 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
 async def _run(screen: Screen, ablating: Ablating) -> Ablation:
     with Display(screen, workers=ablating.resolved.config.env.workers) as display:
         return await ablating.run([display])
+
+
+def _show_known(screen: Screen, ablating: Ablating) -> None:
+    """The effects that a factorial run has measured anyway."""
+    screen.line("This run has measured every line with all the others, on training tasks; nothing is paid again.")
+    for row in ablating.known:
+        text = " ".join((as_text(row.edit.get("content")) or f"without: {as_text(row.edit.get('target'))}").split())
+        low, high = row.interval or (0.0, 0.0)
+        verdict = _VERDICTS["pays" if low > 0 else "harms" if high < 0 else "not shown"]
+        screen.line(f"line {row.line}: {printable(text)[:_SHOWN]}")
+        screen.line(
+            f"  worth {row.effect or 0.0:+.4f} {interval(row.interval)} on {plural(row.rollouts, 'rollout')}: {verdict}"
+        )
+    screen.line(
+        "--measure leaves each line out on the selection split, --prune writes the skill without what pays nothing"
+    )
 
 
 def _agreed(screen: Screen, asked: AblationRequest, plan: Forecast, wish: Wish) -> bool:

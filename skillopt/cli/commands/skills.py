@@ -183,12 +183,16 @@ def ablate(
         float,
         typer.Option("--margin", help="The pruned skill must be shown not to lose this much.", min=0.001, max=0.9),
     ] = 0.05,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Leave each line out even where a factorial run knows its effect.")
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Measure what each edit is worth by leaving it out, on the same items; with --prune, drop what pays nothing.
 
-    What the run has paid for is free. Results go to <run>/ablation.
+    What the run has paid for is free; of a factorial run the effects that it measured are shown. Results go to
+    <run>/ablation.
     """
 
     def action() -> int:
@@ -196,6 +200,6 @@ def ablate(
         from skillopt.cli.ablate import AblationRequest, run_ablation
 
         wish = Wish(split, prune, threshold, margin)
-        return run_ablation(AblationRequest(run, config, wish, yes, as_json), context.args)
+        return run_ablation(AblationRequest(run, config, wish, yes, as_json, measure), context.args)
 
     faults.run(action)
