@@ -157,3 +157,18 @@ async def test_the_plan_says_how_well_a_lines_effect_will_be_known(rig: Rig) -> 
     told = re.search(r"factorial: (\d+) rollouts, .* about ± (\d+) points", " ".join(ended.out.split()), re.I)
     assert told is not None, ended.out + ended.err
     assert int(told[2]) == round(100 * half_width(int(told[1])))
+
+
+async def test_ablate_shows_what_the_run_has_measured_and_pays_nothing(rig: Rig) -> None:
+    await rig.done("run")
+    kept = [row for row in rig.read("run", "effects.json") if row["kept"]]
+    assert kept, "the toy's rules are found"
+    paid = rig.calls
+    said = (await rig.command("ablate", str(rig.root / "run"))).out
+    assert "nothing is paid again" in said and rig.calls == paid
+    for row in kept:
+        low, high = row["interval"]
+        assert f"worth {row['effect']:+.4f}" in said and f"on {row['rollouts']} rollouts" in said
+        assert low <= row["effect"] <= high
+    rows = json.loads((await rig.command("ablate", str(rig.root / "run"), "--json")).out)
+    assert sorted(row["line"] for row in rows) == [row["line"] for row in kept] and rig.calls == paid
