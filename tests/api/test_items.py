@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import skillopt
+from skillopt.api.given.cut import cut_for
 from skillopt.api.given.items import held_items, template_for
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
+from skillopt.envs.data.splits import split_sizes
 from skillopt.forecast.plan import Plan
-from skillopt.gate.power import detectable_gain
+from skillopt.gate.alpha import level_of
+from skillopt.gate.power import detectable_gain, never_passes
 from tests.api.conftest import ITEMS
 
 
@@ -48,20 +53,41 @@ def test_a_list_is_cut_by_content_and_seed() -> None:
     rows = [{"question": f"q{n}", "answer": str(n)} for n in range(50)]
     one = held_items(rows, 42)
     mixed = random.Random(1).sample(rows, len(rows))
-    assert [len(one.rows[split]) for split in SPLITS] == [10, 5, 35]
+    assert [len(one.rows[split]) for split in SPLITS] == [15, 15, 20]
     assert held_items(mixed, 42).digest == one.digest
     assert held_items(rows, 43).digest != one.digest
     ids = [row.data["id"] for split in SPLITS for row in one.rows[split]]
     assert len(set(ids)) == 50 and all(len(str(name)) == 16 for name in ids)
 
 
+@pytest.mark.parametrize(
+    ("count", "words", "sizes"),
+    [(12, "4:5:3", (4, 5, 3)), (17, "3:3:4", (5, 5, 7)), (60, "3:3:4", (18, 18, 24)), (530, "2:1:7", (106, 53, 371))],
+)
+def test_a_list_is_cut_so_that_its_selection_split_can_prove_something(
+    count: int, words: str, sizes: tuple[int, int, int]
+) -> None:
+    cut = cut_for(count)
+    assert (cut.words, cut.sizes) == (words, sizes) and split_sizes(count, cut.ratio) == sizes
+    assert not never_passes(cut.sizes[1], level_of(0.05, 1)), "five wins and no loss are a proof"
+    forecast = plan([{"question": f"q{n}", "answer": str(n)} for n in range(count)])
+    assert forecast.gate_notes[0] == f"items cut {words}: {cut.reason}"
+
+
+@given(st.integers(12, 4000))
+def test_every_cut_is_whole_and_can_prove_something(count: int) -> None:
+    cut = cut_for(count)
+    assert sum(cut.sizes) == count and min(cut.sizes) >= 3 and cut.sizes[1] >= 5
+    assert cut.words == "2:1:7" or cut.sizes[1] <= 159, "more are not needed"
+
+
 def test_whatever_holds_items(tmp_path: Path) -> None:
     typed = [skillopt.Item(row["id"], row, task_type="odd" if n % 2 else "even") for n, row in enumerate(ITEMS)]
     for items in (ITEMS, (row for row in ITEMS), typed, Pandas(ITEMS), Polars(ITEMS)):
-        assert sizes(plan(items)) == (8, 4, 28), type(items)
+        assert sizes(plan(items)) == (12, 12, 16), type(items)
     (tmp_path / "items.json").write_text(json.dumps(ITEMS))
     for path in ("items.json", tmp_path / "items.json"):
-        assert sizes(plan(path)) == (8, 4, 28)
+        assert sizes(plan(path)) == (12, 12, 16)
     assert sizes(plan(train=ITEMS[:10], selection=ITEMS[10:20], test=ITEMS[20:])) == (10, 10, 20)
     items = [skillopt.Item(row["id"], row) for row in ITEMS]
     assert sizes(plan(skillopt.Splits(tuple(items[:10]), tuple(items[10:20]), tuple(items[20:])))) == (10, 10, 20)
@@ -74,7 +100,9 @@ def test_too_few_items_are_refused_with_what_they_could_show(count: int, tmp_pat
         plan(ITEMS[:count])
     assert "12 or more" in caught.value.hint
     if count == 11:
-        assert f"8 of them in the sealed test: gains below {100 * detectable_gain(8):.0f} points" in str(caught.value)
+        assert detectable_gain(3) == 1 and "3 of them in the sealed test: no gain at all can be shown" in str(
+            caught.value
+        )
     (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS[:count]))
     with pytest.raises(DataError):
         plan(tmp_path / "few.jsonl")
@@ -112,11 +140,11 @@ def test_the_prompt_that_items_suggest() -> None:
     with pytest.raises(DataError, match="which field"):
         plan([{"a": n, "b": n, "answer": n} for n in range(20)])
     both = [{"a": f"q{n}", "b": f"c{n}", "answer": str(n)} for n in range(20)]
-    assert sizes(plan(both, prompt="{{ a }} {{ b }}")) == (4, 2, 14)
+    assert sizes(plan(both, prompt="{{ a }} {{ b }}")) == (6, 6, 8)
 
 
 def test_a_function_judges_items_without_an_answer_field() -> None:
     rows = [{"question": f"q{n}", "label": str(n)} for n in range(20)]
     with pytest.raises(DataError, match="field 'answer' is missing"):
         plan(rows)
-    assert sizes(plan(rows, scorer=lambda answer, item: answer == item["label"], prompt="{{ question }}")) == (4, 2, 14)
+    assert sizes(plan(rows, scorer=lambda answer, item: answer == item["label"], prompt="{{ question }}")) == (6, 6, 8)

@@ -22,7 +22,7 @@ def test_a_result_says_what_the_records_say(finished: skillopt.Result) -> None:
     assert finished.verdict == summary["verdict"] and finished.stopped is None
     assert finished.skill.text == (finished.directory / "best_skill.md").read_text() != finished.initial.text
     assert finished.test.before.hard == summary["baseline_test"]["hard"]
-    assert finished.test.after.n == summary["test"]["n"] == 28
+    assert finished.test.after.n == summary["test"]["n"] == 16
     assert finished.interval == tuple(summary["paired"]["interval"]) and finished.p == summary["paired"]["p"]
     assert finished.cost == 0.0 and len(finished.steps) == summary["total_steps"]
     body = json.loads(json.dumps(finished.to_dict()))
@@ -60,7 +60,7 @@ def test_in_a_notebook(finished: skillopt.Result) -> None:
     assert after.hard is not None and after.interval is not None
     for text in bundle.values():
         assert finished.verdict.split(":")[0] in text
-        assert f"{after.hard:.3f} on 28 of 28" in text and f"[{after.interval[0]:.3f}, " in text
+        assert f"{after.hard:.3f} on 16 of 16" in text and f"[{after.interval[0]:.3f}, " in text
         assert finished.causes() and all(cause.label in text for cause, _ in finished.causes())
         assert "accepted, new best" in text
     html = bundle["text/html"]
@@ -125,7 +125,7 @@ def test_a_run_that_has_not_ended_says_so(finished: skillopt.Result, tmp_path: P
 def test_compare_pairs_the_sealed_tests(finished: skillopt.Result) -> None:
     found = skillopt.compare(a=finished, b=finished.directory)
     pair = found.table.pairs[0]
-    assert (pair.a, pair.b, pair.n, pair.delta, pair.p) == ("a", "b", 28, 0.0, 1.0)
+    assert (pair.a, pair.b, pair.n, pair.delta, pair.p) == ("a", "b", 16, 0.0, 1.0)
     assert "not distinguishable" in found._repr_mimebundle_()["text/html"]
     with pytest.raises(DataError, match="two runs or more"):
         skillopt.compare(finished)

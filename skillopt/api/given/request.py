@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
+from skillopt.api.given.cut import cut_for
 from skillopt.api.given.effort import resolved_with_effort
 from skillopt.api.given.environments import as_environment, held_jsonl, is_environment, with_items, write_items
 from skillopt.api.given.given_scorer import read_scorer
@@ -210,6 +211,8 @@ class _Making:
         if path.exists():
             rows = read_rows(the_items_file(path) if path.is_dir() else path)
             refuse_few(len(rows))
+            if not self.files and not self._configured("env.split_ratio"):
+                self.says["env.split_ratio"] = cut_for(len(rows)).words
             self._say_prompt([dict(row.data) for row in rows])
 
     def _say_jsonl(self) -> None:
