@@ -16,7 +16,6 @@ from skillopt.cli.blame import printable
 from skillopt.cli.console import Screen
 from skillopt.cli.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
-from skillopt.core.json_types import as_text
 from skillopt.records.ablation import PrunedRecord
 from skillopt.records.codec import encode_record
 
@@ -77,7 +76,7 @@ def _show_known(screen: Screen, ablating: Ablating) -> None:
     """The effects that a factorial run has measured anyway."""
     screen.line("This run has measured every line with all the others, on training tasks; nothing is paid again.")
     for row in ablating.known:
-        text = " ".join((as_text(row.edit.get("content")) or f"without: {as_text(row.edit.get('target'))}").split())
+        text = " ".join(str(row.edit.get("content") or f"without: {row.edit.get('target')}").split())
         low, high = row.interval or (0.0, 0.0)
         verdict = _VERDICTS["pays" if low > 0 else "harms" if high < 0 else "not shown"]
         screen.line(f"line {row.line}: {printable(text)[:_SHOWN]}")
