@@ -159,3 +159,9 @@ async def test_a_chat_has_no_directory() -> None:
 
     await run_one(Looking(Config(), games.Settings()), Item("x"), Skill(""), Model(lambda r: "a"), Call("rollout"))
     assert (seen[0].workspace, seen[0].episode) == (None, None)
+
+
+async def test_an_items_own_files_are_there_and_are_not_what_was_left(journal: Journal) -> None:
+    wanted = replace(WANTED, given=lambda: {"in/data.txt": b"seven\n"})
+    attempt = await loop(script(bash("cat in/data.txt > copy"), DONE), journal).attempt(wanted)
+    assert attempt.workspace == LeftFiles({"copy": b"seven\n"})
