@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -144,6 +143,8 @@ def index_place(roots: tuple[Path, ...]) -> Path:
 
 def make_index(roots: tuple[Path, ...]) -> Path | None:
     """The index, made where it is not there yet; None where it cannot be."""
+    import sqlite3  # the room is imported for its settings before a command's keys are checked
+
     place = index_place(roots)
     if place.is_file():
         return place
@@ -168,6 +169,8 @@ def make_index(roots: tuple[Path, ...]) -> Path | None:
 
 def files_with(roots: tuple[Path, ...], text: str) -> frozenset[str] | None:
     """Files that may hold a text; None where the index cannot say, so that all must be read."""
+    import sqlite3
+
     plain = text.casefold()
     if not plain.isascii() or '"' in plain or len(plain) < 3:  # other alphabets fold in ways that SQLite does not
         return None
