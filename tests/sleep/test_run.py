@@ -189,6 +189,7 @@ def test_without_a_model_or_a_night_the_line_says_what_to_do(
     assert ask("review")[0] == 1
     assert ask("review", "../x")[0] == 2
     assert ask("run", "--backend", "demo")[0] == 2
+    assert ask("run", "--scope", "all")[0] == 2
 
 
 def test_demo_shows_an_accept_and_a_reject(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.commands.plan import forecast_lines
 from skillopt.sleep.cli.flags import add_night_flags, add_place_flags, add_source_flags
 from skillopt.sleep.cli.survey_lines import survey_lines
-from skillopt.sleep.errors import Refused
+from skillopt.sleep.errors import Refused, UsageError
 from skillopt.sleep.forecast import forecast
 from skillopt.sleep.mining.split import SplitLedger
 from skillopt.sleep.night.gather import file_inputs, hosts_of, mined_inputs
@@ -43,6 +43,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 async def run(call: Call) -> int:
     """Hold a night."""
     resolved = call.resolved()
+    if resolved.settings.projects != ("invoked",):
+        raise UsageError("run holds the night of one project", hint="run it once for each, with --project PATH")
     paths = call.paths(resolved)
     with locked(paths):
         projects.remember(paths, now=call.clock())
