@@ -84,7 +84,7 @@ def evaluate(
     >>> import skillopt, tempfile
     >>> from skillopt.testing.toy import toy_item
     >>> found = skillopt.evaluate(
-    ...     [toy_item(n) for n in range(40)], scorer="exact", target="scripted", out=tempfile.mkdtemp(),
+    ...     [toy_item(n) for n in range(100)], scorer="exact", target="scripted", out=tempfile.mkdtemp(),
     ...     skills={"none": "", "rules": "RULE 1\\nRULE 2\\nRULE 3\\nRULE 4"},
     ... )
     >>> found.table.pairs[0].words

@@ -63,7 +63,7 @@ def selftest(
     >>> from skillopt.testing.toy import toy_item
     >>> found = selftest([toy_item(n) for n in range(60)], scorer="exact", target="scripted", out=tempfile.mkdtemp())
     >>> found.n, found.noise
-    (6, 0.0)
+    (18, 0.0)
     """
     from skillopt.api.given.request import Arguments, request
     from skillopt.api.runs.running import blocking

@@ -140,7 +140,7 @@ def plan(
     >>> from skillopt.testing.toy import toy_item
     >>> forecast = skillopt.plan([toy_item(n) for n in range(60)], scorer="exact", target="scripted")
     >>> forecast.sizes.train, forecast.sizes.selection, forecast.sizes.test
-    (12, 6, 42)
+    (18, 18, 24)
     """
     from skillopt.api.given.request import request
     from skillopt.api.runs.training import prepare

@@ -78,6 +78,7 @@ def _summary(context: RunContext, skill: Skill, results: Mapping[str, list[Rollo
         splits=scores,
         tokens=token_counts(tally.stages),
         cost=cost_of(context, tally.stages),
+        metric=context.metric.name,
     )
     if len(scores) != 1:
         return whole

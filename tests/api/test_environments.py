@@ -54,7 +54,7 @@ def test_an_environment_with_its_own_items_and_with_others(tmp_path: Path) -> No
     own = skillopt.plan(scorer=env, target="scripted")
     assert (own.sizes.train, own.sizes.selection, own.sizes.test) == (12, 8, 20)
     others = skillopt.plan(ITEMS[:30], scorer=env, target="scripted")
-    assert (others.sizes.train, others.sizes.selection, others.sizes.test) == (6, 3, 21)
+    assert (others.sizes.train, others.sizes.selection, others.sizes.test) == (9, 9, 12)
     assert len(env.load().train) == 12, "the program's object is left alone"
     result = skillopt.optimize(scorer=env, target="scripted", overrides=SMALL, out=tmp_path / "run")
     assert result.test.after.total == 20 and result.run.config["env"] == "boxes"

@@ -152,7 +152,7 @@ def test_an_evaluation_has_a_start_an_end_and_figures(skills: dict[str, str], tm
     names = [e.name for e in sink.events]
     start = next(e for e in sink.events if isinstance(e, RunStart))
     assert (names[-1], names.count("run.start"), names.count("eval.end")) == ("run.end", 1, len(skills))
-    assert start.kind == "eval" and start.splits == {"test": 28} and start.roles[0].role == "target"
+    assert start.kind == "eval" and start.splits == {"test": 16} and start.roles[0].role == "target"
     figures = {k: v for e in sink.events for k, v in metrics_of(e).items()}
     for score in found.table.scores:
         prefix = "eval" if len(skills) == 1 else f"eval.{score.name}"

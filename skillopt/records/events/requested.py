@@ -39,7 +39,8 @@ class RolloutEnd(Event):
 @dataclass(frozen=True, kw_only=True)
 class CallEnd(Event):
     """One call was answered, from the model or from the journal (only told to who asks); `kind` agent is a whole run of
-    an agent program. `seconds` are those of the call when it was made, None when that is not known."""
+    an agent program. `seconds` are those of the call when it was made, None when that is not known. What was asked
+    ahead of a verdict and never needed stands in the ledger only."""
 
     name: ClassVar[str] = "call.end"
     role: str

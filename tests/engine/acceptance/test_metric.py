@@ -49,8 +49,8 @@ def test_soft_scores_are_what_a_run_shows(tmp_path: Path, capsys: pytest.Capture
 def test_soft_scores_are_what_an_evaluation_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = "RULE 1\nRULE 2\nRULE 3\nRULE 4"
     done = skillopt.evaluate(
-        ITEMS, scorer=half_right, target="scripted", out=tmp_path / "eval", skills={"none": "", "rules": rules},
-        overrides={"evaluation.gate_metric": "soft"},
+        [dict(toy_item(n)) for n in range(200)], scorer=half_right, target="scripted", out=tmp_path / "eval",
+        skills={"none": "", "rules": rules}, overrides={"evaluation.gate_metric": "soft"},
     )  # fmt: skip
     means = [score.mean or 0.0 for score in done.table.scores]
     assert 0.3 <= means[0] < means[1] <= 0.7, "no answer is wholly right, so a hard mean would be 0"
@@ -63,3 +63,13 @@ def test_soft_scores_are_what_an_evaluation_shows(tmp_path: Path, capsys: pytest
     show_eval(Screen(), summary)
     head, row = capsys.readouterr().out.splitlines()[:2]
     assert head.split()[:4] == ["split", "task", "type", "soft"] and f"{means[1]:.4f}" in row
+
+
+def test_the_summary_of_all_splits_names_the_metric_too(tmp_path: Path) -> None:
+    skillopt.evaluate(
+        ITEMS, split="all", scorer=half_right, target="scripted", out=tmp_path / "eval", skills={"rules": "RULE 1"},
+        overrides={"evaluation.gate_metric": "soft"},
+    )  # fmt: skip
+    (path,) = (tmp_path / "eval").rglob("eval_summary.json")
+    summary = decode(EvalSummary, json.loads(path.read_text()), "eval_summary")
+    assert [summary.metric, *(split.metric for split in summary.splits.values())] == ["soft"] * 4
