@@ -23,9 +23,9 @@ import yaml
 from benchmarks.world import Params, World
 from skillopt.config import Resolved, load_config
 from skillopt.core.errors import ConfigError
-from skillopt.engine.run.budget import Budget
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.spending.budget import Budget
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 

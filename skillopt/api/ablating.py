@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from skillopt.api.given.configuring import Resolved, configuration
 from skillopt.core.errors import BudgetExceeded, DataError
 from skillopt.engine.evaluate import split_names
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.events import Observer as EventObserver
 from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
+from skillopt.engine.run.telling.events import Observer as EventObserver
 from skillopt.explain.ablation import PRUNED, Ablation, Wish, place_of
 from skillopt.explain.ablation import ablate as measure
 from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecast

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from skillopt.config import Config, Resolved
 from skillopt.core.skill import Skill
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.events import Observer as EventObserver
 from skillopt.engine.run.given import NOTHING, Given, Interrupt
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import selftest_place
 from skillopt.engine.run.prepare import load_initial, read_skill
+from skillopt.engine.run.telling.events import Events
+from skillopt.engine.run.telling.events import Observer as EventObserver
 from skillopt.engine.selftest import SelfTest
 from skillopt.engine.selftest import selftest as measure
 

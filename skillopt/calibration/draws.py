@@ -14,9 +14,9 @@ from skillopt.core.aio import gather_all
 from skillopt.core.errors import BudgetExceeded, ModelError, StopRun
 from skillopt.core.outcome import Missing, Pending, Scored
 from skillopt.core.rollout import Rollout
-from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import cost_of, write_logs
+from skillopt.engine.run.telling.stages import staged
 from skillopt.envs.scorers.judging import JudgingScorer
 from skillopt.envs.scoring import ScoreContext
 from skillopt.model.types import Usage

@@ -10,7 +10,7 @@ from skillopt.api.given.configuring import Resolved
 from skillopt.api.runs.evaluation import prepare, read_skill, split_names
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.live import Display
+from skillopt.cli.progress.live import Display
 from skillopt.cli.show import show_eval, show_eval_bill
 
 

@@ -14,7 +14,7 @@ from skillopt.api.given.configuring import Resolved
 from skillopt.api.runs.calibration import RESULT, Calibrating, Calibration, Figure, parse_scale, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.live import Display
+from skillopt.cli.progress.live import Display
 from skillopt.cli.wording import interval, plural, thousands, usd
 
 _ROWS = 20

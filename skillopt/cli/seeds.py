@@ -14,10 +14,10 @@ from skillopt.api.given.configuring import Resolved
 from skillopt.api.runs.seeds import Observer, folder, prepare_seeds
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.heartbeat import EVERY_S, Heartbeat, Progress
-from skillopt.cli.narration import Narrator
+from skillopt.cli.progress.heartbeat import EVERY_S, Heartbeat, Progress
+from skillopt.cli.progress.narration import Narrator
+from skillopt.cli.progress.train_log import TrainLog
 from skillopt.cli.train import TrainArgs, agreed, announce
-from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import interval, points, score_words
 from skillopt.records.directory import LOGS
 from skillopt.records.events import Event

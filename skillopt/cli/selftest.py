@@ -10,7 +10,7 @@ from skillopt.api.measuring import SelfTest, skill_to_test
 from skillopt.api.measuring import run_selftest as measure
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.live import Display
+from skillopt.cli.progress.live import Display
 from skillopt.cli.wording import percent, plural, score_words
 
 

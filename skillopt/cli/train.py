@@ -15,9 +15,9 @@ from skillopt.api.runs.prepared import Prepared
 from skillopt.api.runs.training import Ended, Plan, prepare
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
-from skillopt.cli.live import Display
+from skillopt.cli.progress.live import Display
+from skillopt.cli.progress.train_log import TrainLog
 from skillopt.cli.show import show_bill, show_plan, show_result
-from skillopt.cli.train_log import TrainLog
 from skillopt.cli.wording import usd
 from skillopt.records.directory import LOGS
 from skillopt.records.reading import open_run

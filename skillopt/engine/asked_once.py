@@ -18,10 +18,10 @@ from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import item_cost, largest_call, remember_time, write_logs
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import item_cost, largest_call, remember_time, write_logs
+from skillopt.engine.run.spending.budget import Spend
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.test_reserve import MARGIN
 from skillopt.records.vocabulary import Stage
 

@@ -12,7 +12,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.engine.decision import Measured
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode_record

@@ -12,10 +12,10 @@ from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import cost_of, write_logs
 from skillopt.engine.run.targets import reading_notices
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.summary.scores import score_summary, type_scores
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally

@@ -22,10 +22,10 @@ from skillopt.engine.acceptance.ending import reading_of
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.charging import all_charged
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import write_logs
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import write_logs
+from skillopt.engine.run.spending.budget import Spend
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.stages.record import write_products, write_state
 from skillopt.engine.state import TrainState
 from skillopt.engine.summary.build import Ending, build_summary

@@ -16,7 +16,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.choose import look_level
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.summary.scores import paired_summary, score_summary
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import items_to_see, least_items, lucky, smallest_gain

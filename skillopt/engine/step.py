@@ -27,7 +27,7 @@ from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.deep import deep_reflect
 from skillopt.engine.reflection.outcome import DeepReflection
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.stages.context import StepContext
 from skillopt.engine.stages.credit import credit
 from skillopt.engine.stages.propose import aggregate_all, select_all, update

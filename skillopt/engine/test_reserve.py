@@ -11,9 +11,9 @@ import math
 
 from skillopt.core.regions import without_empty_regions
 from skillopt.engine.acceptance.rule import AcceptanceRule
-from skillopt.engine.run.bill import item_cost, largest_call
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import item_cost, largest_call
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
 
 MARGIN = 1.15

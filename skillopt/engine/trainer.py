@@ -26,9 +26,9 @@ from skillopt.engine.finish import RunResult, finish
 from skillopt.engine.length import Length, plans, run_length, schedule_total
 from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import try_notes
-from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.frame import ended_by, outcome_of
+from skillopt.engine.run.spending.bill import remember_time
+from skillopt.engine.run.telling.frame import ended_by, outcome_of
 from skillopt.engine.signal import control, refuse_constant
 from skillopt.engine.stages.record import buffer_entry, rate, step_record, write_state, write_step
 from skillopt.engine.stages.result import Built, StepResult, Upcoming

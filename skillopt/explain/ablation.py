@@ -18,9 +18,9 @@ from skillopt.core.json_types import parse_json
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
-from skillopt.engine.run.bill import cost_of, write_logs
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import cost_of, write_logs
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.summary.scores import score_summary
 from skillopt.explain.edit_worth import ALPHA, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced

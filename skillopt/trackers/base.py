@@ -2,7 +2,7 @@
 
 A tracker is an observer in front of a sink. Progress does not reach the sink, nor does what an earlier process of the
 run has told; but where something new comes inside a step or stage that had begun before, the sink hears of that
-beginning first. Whoever watches a run puts a queue around the tracker (`engine.run.delivery`), so a sink may take its
+beginning first. Whoever watches a run puts a queue around the tracker (`engine.run.telling.delivery`), so a sink may take its
 time and raise what goes wrong.
 """
 

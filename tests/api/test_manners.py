@@ -18,7 +18,7 @@ import pytest
 import skillopt
 from skillopt.api.runs.watching import add_all, observers_of
 from skillopt.core.errors import ConfigError, DataError, StopRun
-from skillopt.engine.run.events import Events
+from skillopt.engine.run.telling.events import Events
 from skillopt.model.types import ChatRequest
 from skillopt.testing import toy
 from skillopt.testing.scripted import ScriptedBackend

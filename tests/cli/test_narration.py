@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from skillopt.cli.console import Screen
-from skillopt.cli.heartbeat import Heartbeat, Progress
-from skillopt.cli.live import Display
-from skillopt.cli.narration import Narrator
-from skillopt.cli.train_log import TrainLog
+from skillopt.cli.progress.heartbeat import Heartbeat, Progress
+from skillopt.cli.progress.live import Display
+from skillopt.cli.progress.narration import Narrator
+from skillopt.cli.progress.train_log import TrainLog
 from skillopt.records.events import (
     BudgetUpdated,
     Event,

@@ -21,8 +21,8 @@ from skillopt.core.errors import ConfigError
 from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.records.directory import JOURNAL

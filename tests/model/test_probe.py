@@ -16,7 +16,7 @@ from skillopt.config import Config, load_config
 from skillopt.core.errors import SkillOptError, StopRun
 from skillopt.engine.run.doctor import Check, check_roles
 from skillopt.engine.run.models import probe
-from skillopt.engine.run.notices import warnings_as_notices
+from skillopt.engine.run.telling.notices import warnings_as_notices
 from skillopt.model.registry import create_backend
 from skillopt.records.events import Event, Notice
 from tests.config.standins import SCHEMAS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt.engine.run.events import Events
+from skillopt.engine.run.telling.events import Events
 from skillopt.records.events import (
     EVENTS,
     BudgetUpdated,

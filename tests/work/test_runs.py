@@ -18,9 +18,9 @@ import pytest
 from skillopt.config import load_config, parse_overrides
 from skillopt.core.errors import DataError
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.given import Given
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage

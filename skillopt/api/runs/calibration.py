@@ -19,12 +19,12 @@ from skillopt.config import Config, Resolved, role_settings
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import digest
 from skillopt.core.item import SPLITS
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.events import Observer as EventObserver
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import CALIBRATION, OutputDirectory, calibration_place
 from skillopt.engine.run.prepare import load_env
+from skillopt.engine.run.telling.events import Events
+from skillopt.engine.run.telling.events import Observer as EventObserver
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.loading import Row, read_rows
 from skillopt.envs.jsonl.settings import JsonlSettings

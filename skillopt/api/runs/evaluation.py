@@ -17,12 +17,12 @@ from skillopt.core.item import safe_name
 from skillopt.core.skill import Skill
 from skillopt.engine.evaluate import Evaluated, evaluate, split_names
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.events import Observer
-from skillopt.engine.run.frame import evaluation_told
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import EVALUATION, OutputDirectory, eval_place, evaluation_identity
 from skillopt.engine.run.prepare import load_env, read_skill
+from skillopt.engine.run.telling.events import Observer
+from skillopt.engine.run.telling.frame import evaluation_told
 from skillopt.records.directory import RunDir
 from skillopt.trackers.base import Tracker
 from skillopt.trackers.choose import trackers_of

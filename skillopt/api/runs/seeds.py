@@ -24,12 +24,12 @@ from skillopt.engine.asked_once import AskedOnce
 from skillopt.engine.joint import SeedRun, together
 from skillopt.engine.run.commons import Commons, endpoint_pool
 from skillopt.engine.run.context import metric_of
-from skillopt.engine.run.events import Events, Observer
 from skillopt.engine.run.executor import create_executor
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import SEVERAL, OutputDirectory, seeds_place
 from skillopt.engine.run.prepare import Work, load_work
+from skillopt.engine.run.telling.events import Events, Observer
 from skillopt.forecast.plan import plan_of
 from skillopt.model.local.pool import EnginePool
 from skillopt.records.directory import JOURNAL

@@ -14,11 +14,11 @@ from skillopt.api.runs.prepared import Prepared
 from skillopt.api.runs.watching import observers_of, tell_notices, watched
 from skillopt.config import Resolved
 from skillopt.engine.finish import RunResult
-from skillopt.engine.run.events import Observer
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import train_place
 from skillopt.engine.run.prepare import load_work
+from skillopt.engine.run.telling.events import Observer
 from skillopt.engine.trainer import train
 from skillopt.forecast.plan import Plan, plan_of
 from skillopt.forecast.range import Range

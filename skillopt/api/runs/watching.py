@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
 from skillopt.core.errors import ConfigError
-from skillopt.engine.run.delivery import Queued, named
+from skillopt.engine.run.telling.delivery import Queued, named
 from skillopt.records.events import ON_REQUEST, Event, Notice
 
 if TYPE_CHECKING:
     from skillopt.engine.run.context import RunContext
-    from skillopt.engine.run.events import Events
+    from skillopt.engine.run.telling.events import Events
     from skillopt.trackers.base import Tracker
 
 Observer: TypeAlias = Union["Callable[[Event], object]", object]
@@ -84,7 +84,7 @@ async def watched(observers: Sequence[Callable[[Event], None]]) -> AsyncGenerato
     what they missed is logged, because no result can hold it."""
     import asyncio
 
-    from skillopt.engine.run.events import Events
+    from skillopt.engine.run.telling.events import Events
 
     events = Events()
     add_all(events, observers)

@@ -27,7 +27,7 @@ def show(
     """Show what a run came to and what to do next; with an ITEM its question, right answer and answers."""
 
     def action() -> int:
-        from skillopt.cli.look import run_show
+        from skillopt.cli.explaining.look import run_show
 
         return run_show(run, item, as_json=as_json)
 
@@ -47,7 +47,7 @@ def view(
     """
 
     def action() -> int:
-        from skillopt.cli.look import run_view
+        from skillopt.cli.explaining.look import run_view
 
         return run_view(run, out, opened=open_it)
 

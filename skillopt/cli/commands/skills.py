@@ -71,7 +71,7 @@ def blame(
     """Say where each line of a skill comes from: edit, step, rollouts, and the verdict that let it in."""
 
     def action() -> int:
-        from skillopt.cli.blame import run_blame
+        from skillopt.cli.explaining.blame import run_blame
 
         return run_blame(skill, run, as_json=as_json)
 
@@ -86,7 +86,7 @@ def diff(
     """Compare two skills line by line: what changed, which edits brought it, and how the size moved."""
 
     def action() -> int:
-        from skillopt.cli.diff import run_diff
+        from skillopt.cli.explaining.diff import run_diff
 
         return run_diff(a, b, as_json=as_json)
 
@@ -109,7 +109,7 @@ def lint(
     """
 
     def action() -> int:
-        from skillopt.cli.lint import run_lint
+        from skillopt.cli.explaining.lint import run_lint
 
         return run_lint(skill, config, strict=strict, as_json=as_json)
 
@@ -197,7 +197,7 @@ def ablate(
 
     def action() -> int:
         from skillopt.api.ablating import Wish
-        from skillopt.cli.ablate import AblationRequest, run_ablation
+        from skillopt.cli.explaining.ablate import AblationRequest, run_ablation
 
         wish = Wish(split, prune, threshold, margin)
         return run_ablation(AblationRequest(run, config, wish, yes, as_json, measure), context.args)

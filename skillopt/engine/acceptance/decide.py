@@ -12,7 +12,7 @@ from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.rule import AcceptanceRule, withheld
 from skillopt.engine.decision import Decision
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally

@@ -16,7 +16,7 @@ from skillopt.engine.acceptance.trial import default_trial
 from skillopt.engine.decision import Decision
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.gate.verdict import Evidence, Verdict
 from skillopt.records.vocabulary import Stage

@@ -14,8 +14,8 @@ from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.proof import ProofRule, cost_of_look, prove
 from skillopt.engine.acceptance.rule import GateCalls, Promise, unchanged
 from skillopt.engine.decision import Decision, Measured
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.factorial.prior import Prior
 

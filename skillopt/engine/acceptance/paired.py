@@ -26,9 +26,9 @@ from skillopt.engine.acceptance.prune import prune
 from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
 from skillopt.engine.acceptance.trial import is_shorter
 from skillopt.engine.decision import Decision, Measured, Trial
-from skillopt.engine.run.bill import item_cost
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import item_cost
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger
 from skillopt.gate.power import NOISE, least_items, never_passes, points_of, proof_is_likely, smallest_gain

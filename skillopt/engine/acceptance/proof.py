@@ -29,9 +29,9 @@ from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise
 from skillopt.engine.charging import all_charged, answered
 from skillopt.engine.decision import Decision, Measured
 from skillopt.engine.measure import measure, stream_decision
-from skillopt.engine.run.bill import item_cost
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import item_cost
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
 from skillopt.gate.alpha import AlphaLedger, level_of
 from skillopt.gate.paired import PairedGate, Terms

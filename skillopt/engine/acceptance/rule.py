@@ -13,8 +13,8 @@ from typing import Protocol
 from skillopt.config.derived import Sizes
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.decision import Decision, Measured
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
 from skillopt.gate.verdict import Action, Evidence, Verdict
 

@@ -21,7 +21,7 @@ from skillopt.core.skill import Skill
 from skillopt.core.streams import numbered, shuffled
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.optimizer.epoch.pairs import Pair, counts, kept, pair

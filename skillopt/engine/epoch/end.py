@@ -20,7 +20,7 @@ from skillopt.engine.epoch import meta_reflect, slow_update
 from skillopt.engine.epoch.comparison import Comparison, compare, write_comparison
 from skillopt.engine.epoch.work import EpochWork
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.frame import outcome_of
+from skillopt.engine.run.telling.frame import outcome_of
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.epoch.meta_skill import ask_memory

@@ -10,8 +10,8 @@ from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.decide import decide
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.decision import Decision
-from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import cost_of
 from skillopt.engine.state import TrainState
 from skillopt.optimizer.context import Tally
 from skillopt.records.events import Outcome, StageEnd, StageStart

@@ -29,10 +29,10 @@ from skillopt.engine.factorial.found import Round
 from skillopt.engine.factorial.rounds import Texts, plan_of, roll_out
 from skillopt.engine.factorial.views import round_record, write_round
 from skillopt.engine.length import Length, plans, schedule_total
-from skillopt.engine.run.bill import remember_time
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.frame import outcome_of
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.spending.bill import remember_time
+from skillopt.engine.run.telling.frame import outcome_of
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.state import TrainState
 from skillopt.engine.test_reserve import set_aside_for_end
 from skillopt.engine.views import Views

@@ -15,7 +15,7 @@ from skillopt.engine.batches import Batch
 from skillopt.engine.measure import measure
 from skillopt.engine.reflection.outcome import DeepReflection
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import StageContext

@@ -16,10 +16,10 @@ from skillopt.core.item import Item
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.engine.run.budget import Budget
-from skillopt.engine.run.events import Events
-from skillopt.engine.run.rollouts import Rollouts, RolloutWatch
-from skillopt.engine.run.timings import Timings
+from skillopt.engine.run.spending.budget import Budget
+from skillopt.engine.run.spending.timings import Timings
+from skillopt.engine.run.telling.events import Events
+from skillopt.engine.run.telling.rollouts import Rollouts, RolloutWatch
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.episodes.recipe import Recipe
 from skillopt.envs.episodes.work import recipe_of

@@ -19,13 +19,13 @@ from skillopt.config.roles import RoleName, RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.offers import offers
 from skillopt.engine.run import targets
-from skillopt.engine.run.budget import Budget
 from skillopt.engine.run.commons import endpoint_pool
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.executor import agents_at_once
 from skillopt.engine.run.given import Given
-from skillopt.engine.run.rollouts import Rollouts
 from skillopt.engine.run.secrets import certain, known_secrets
+from skillopt.engine.run.spending.budget import Budget
+from skillopt.engine.run.telling.events import Events
+from skillopt.engine.run.telling.rollouts import Rollouts
 from skillopt.envs.base import Env
 from skillopt.envs.judged import needs_judge
 from skillopt.model.advice import advice

@@ -17,19 +17,19 @@ from skillopt.config import Config, Resolved, flat_export, structured_export
 from skillopt.config.derived import steps_per_epoch
 from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
-from skillopt.engine.run.budget import Budget, Limits
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.events import Events, run_id_of
 from skillopt.engine.run.executor import create_executor
 from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.models import ModelMaker, Need, asked_roles, probe, shared_by_runs
-from skillopt.engine.run.notices import warnings_as_notices
 from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index, load_env, starting_skill
-from skillopt.engine.run.rollouts import Rollouts
-from skillopt.engine.run.spent import remember_in, spent_before
-from skillopt.engine.run.timings import Timings
+from skillopt.engine.run.spending.budget import Budget, Limits
+from skillopt.engine.run.spending.spent import remember_in, spent_before
+from skillopt.engine.run.spending.timings import Timings
+from skillopt.engine.run.telling.events import Events, run_id_of
+from skillopt.engine.run.telling.notices import warnings_as_notices
+from skillopt.engine.run.telling.rollouts import Rollouts
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.splits import write_split
 from skillopt.model.client import Client

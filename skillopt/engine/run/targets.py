@@ -23,9 +23,9 @@ from skillopt.config.backends import AGENTS
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
 from skillopt.core.offers import offers
-from skillopt.engine.run.budget import Budget, Limits, Spend
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.initial_skill import skill_files
+from skillopt.engine.run.spending.budget import Budget, Limits, Spend
+from skillopt.engine.run.telling.events import Events
 from skillopt.envs.base import Env
 from skillopt.envs.episodes.protocol import Episodic, takes_agents, turns_of
 from skillopt.envs.rollout import no_agent

@@ -16,7 +16,7 @@ from skillopt.core.aio import gather_all
 from skillopt.core.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import default_trial, run_trial
 from skillopt.engine.run.context import count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.stages.build import build
 from skillopt.engine.stages.context import StepContext
 from skillopt.engine.stages.result import Built, Credit, Credited

@@ -15,7 +15,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
-from skillopt.engine.run.stages import staged
+from skillopt.engine.run.telling.stages import staged
 from skillopt.engine.stages.build import build, join
 from skillopt.engine.stages.context import StepContext
 from skillopt.engine.stages.result import Built, Merged, Named, Reflected, Selected

@@ -18,8 +18,8 @@ from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.engine.reflection.appendix_record import write_notes
 from skillopt.engine.reflection.deep import write_deep
-from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import cost_of
 from skillopt.engine.stages.result import Built, StepResult
 from skillopt.engine.stages.vetoes import veto_records, veto_rows
 from skillopt.engine.state import TrainState

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillopt.core.rollout import Rollout
-from skillopt.engine.run.bill import cost_of
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.bill import cost_of
 from skillopt.engine.run.targets import reading_notices, readings
 from skillopt.engine.state import TrainState
 from skillopt.engine.summary.scores import paired_summary, per_point, score_summary, type_scores

@@ -13,8 +13,8 @@ from skillopt.core.regions import with_slow_update
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.prune import Pruned, prune
 from skillopt.engine.measure import measure
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_config, write_data
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from skillopt.core.errors import BudgetExceeded
-from skillopt.engine.run import budget
-from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.spending import budget
+from skillopt.engine.run.spending.budget import Budget, Limits, Spend
 from skillopt.model import call
 from tests.engine.acceptance.conftest import Run
 

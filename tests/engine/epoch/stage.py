@@ -17,8 +17,8 @@ import yaml
 
 from skillopt.config import load_config
 from skillopt.core.errors import ModelError
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.types import ChatRequest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skillopt.cli.narration import Narrator
-from skillopt.cli.train_log import TrainLog
+from skillopt.cli.progress.narration import Narrator
+from skillopt.cli.progress.train_log import TrainLog
 from skillopt.config import load_config, parse_overrides
 from skillopt.config.derived import Sizes
 from skillopt.envs.registry import settings_schemas

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillopt.core.errors import BudgetExceeded, ConfigError
-from skillopt.engine.run.budget import Budget, Limits, Spend
+from skillopt.engine.run.spending.budget import Budget, Limits, Spend
 from skillopt.model.types import Usage
 from skillopt.records.events import BudgetUpdated, BudgetWarning, Event
 

@@ -11,8 +11,8 @@ import pytest
 
 import skillopt
 from skillopt.api.runs.watching import observers_of
-from skillopt.engine.run.delivery import Queued, named
-from skillopt.engine.run.events import Events
+from skillopt.engine.run.telling.delivery import Queued, named
+from skillopt.engine.run.telling.events import Events
 from skillopt.records.events import Event, Notice, RunEnd, RunStart
 from tests.api.conftest import ITEMS
 

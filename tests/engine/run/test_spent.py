@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from skillopt.engine.run.budget import Budget, Limits, Spend
-from skillopt.engine.run.spent import remember_in, spent_before
+from skillopt.engine.run.spending.budget import Budget, Limits, Spend
+from skillopt.engine.run.spending.spent import remember_in, spent_before
 from skillopt.harnesses import processes
 from skillopt.model.types import Usage
 from skillopt.store.journal import Journal, Recorded
@@ -78,8 +78,8 @@ async def test_the_ledger_counts_where_it_knows_more(tmp_path: Path) -> None:
 DRIVER = """
 import asyncio, sys
 from pathlib import Path
-from skillopt.engine.run.budget import Budget
-from skillopt.engine.run.spent import remember_in, spent_before
+from skillopt.engine.run.spending.budget import Budget
+from skillopt.engine.run.spending.spent import remember_in, spent_before
 from skillopt.store.journal import Journal
 from tests.agents.stand_in import Stand, task
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillopt.config import load_config, parse_overrides
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.registry import settings_schemas
 from skillopt.testing.toy_task import write_data

@@ -13,8 +13,8 @@ from skillopt.api.datasets import Request
 from skillopt.config import load_config, parse_overrides
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
-from skillopt.engine.run.events import Events
 from skillopt.engine.run.opening import open_run_context
+from skillopt.engine.run.telling.events import Events
 from skillopt.engine.trainer import train
 from skillopt.envs.data.loading import Row
 from skillopt.envs.datasets.dataset import Sizes

@@ -21,9 +21,9 @@ from rich.progress import (
 from rich.text import Text
 
 from skillopt.cli.console import Screen
-from skillopt.cli.heartbeat import EVERY_S, Heartbeat
-from skillopt.cli.heartbeat import Progress as RunProgress
-from skillopt.cli.narration import Narrator
+from skillopt.cli.progress.heartbeat import EVERY_S, Heartbeat
+from skillopt.cli.progress.heartbeat import Progress as RunProgress
+from skillopt.cli.progress.narration import Narrator
 from skillopt.records.events import Event, StageEnd, StageProgress, StageStart
 from skillopt.records.vocabulary import Stage
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from skillopt.core.rollout import Rollout
-from skillopt.engine.run.budget import Spend
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.model.tokens import bound
 from skillopt.model.types import Usage
 from skillopt.records.vocabulary import role_of

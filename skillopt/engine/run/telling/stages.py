@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from skillopt.core.outcome import Score as MeasuredScore
 from skillopt.engine.run.context import RunContext
-from skillopt.engine.run.frame import outcome_of
+from skillopt.engine.run.telling.frame import outcome_of
 from skillopt.records.events import Outcome, Score, StageEnd, StageStart
 from skillopt.records.vocabulary import Stage
 

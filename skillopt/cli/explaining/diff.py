@@ -6,8 +6,8 @@ import json
 
 from skillopt.api.explaining import ChangedLine, SkillDiff, diff, sizes
 from skillopt.cli import faults
-from skillopt.cli.blame import gate_words, printable
 from skillopt.cli.console import Screen
+from skillopt.cli.explaining.blame import gate_words, printable
 
 _STYLES = {"+": "green", "-": "red", " ": ""}
 

@@ -21,7 +21,7 @@ from typing import cast
 from skillopt.core.errors import RunDirError
 from skillopt.core.json_types import as_object, parse_json
 from skillopt.core.redact import redact
-from skillopt.engine.run.delivery import Queued, fault_of
+from skillopt.engine.run.telling.delivery import Queued, fault_of
 from skillopt.records.events import ON_REQUEST, Event, Notice, RunEnd, StageProgress, read_event, stamped
 from skillopt.store.journal import Journal
 

@@ -14,7 +14,7 @@ from skillopt.agents.base import text_of
 from skillopt.core.json_types import as_object, as_text
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
-from skillopt.engine.run.events import Events
+from skillopt.engine.run.telling.events import Events
 from skillopt.model.client import Answered
 from skillopt.model.types import Message
 from skillopt.records.events import ON_REQUEST, CallContent, CallEnd, RolloutEnd, Said

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skillopt.core.json_types import as_number, as_object
-from skillopt.engine.run.budget import Spend
+from skillopt.engine.run.spending.budget import Spend
 from skillopt.store.journal import Journal
 
 _NAME = "spent"

@@ -12,9 +12,9 @@ import typer
 
 from skillopt.api.ablating import PRUNED, RESULT, Ablating, Ablation, Forecast, Wish, failed, prepare
 from skillopt.cli import faults
-from skillopt.cli.blame import printable
 from skillopt.cli.console import Screen
-from skillopt.cli.live import Display
+from skillopt.cli.explaining.blame import printable
+from skillopt.cli.progress.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
 from skillopt.records.ablation import PrunedRecord
 from skillopt.records.codec import encode_record

@@ -1,0 +1,1 @@
+"""Skills and runs explained on the screen: `ablate`, `blame`, `diff`, `lint`, `show` and `view`."""

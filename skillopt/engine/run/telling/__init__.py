@@ -1,0 +1,1 @@
+"""What a run tells while it goes on: events in order, to observers that cannot delay it."""
