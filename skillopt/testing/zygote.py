@@ -35,8 +35,17 @@ _IMPORTED = (
     "skillopt.model.providers.openai_compatible",
     *(
         f"skillopt.cli.{name}"
-        for name in ("ablate", "blame", "doctor", "evaluate", "init", "lint", "selftest", "train")
+        for name in (
+            "doctor",
+            "evaluate",
+            "explaining.ablate",
+            "explaining.blame",
+            "explaining.lint",
+            "init",
+            "selftest",
+        )
     ),
+    "skillopt.cli.train",
 )
 """What a command line would import in its first second."""
 

@@ -2,8 +2,8 @@
 
 A tracker is an observer in front of a sink. Progress does not reach the sink, nor does what an earlier process of the
 run has told; but where something new comes inside a step or stage that had begun before, the sink hears of that
-beginning first. Whoever watches a run puts a queue around the tracker (`engine.run.telling.delivery`), so a sink may take its
-time and raise what goes wrong.
+beginning first. Whoever watches a run puts a queue around the tracker (`engine.run.telling.delivery`), so a sink may
+take its time and raise what goes wrong.
 """
 
 from __future__ import annotations
