@@ -320,4 +320,4 @@ def test_s29_killed_at_every_operation(tmp_path: Path) -> None:
 
 
 def test_s29_sample(tmp_path: Path) -> None:
-    assert campaign(tmp_path, 43) > 4
+    assert campaign(tmp_path, 43) >= 4

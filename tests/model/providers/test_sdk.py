@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
+import certifi
 import pytest
 
 from skillopt.model.providers.wire import sdk
@@ -33,6 +34,9 @@ async def test_certificates(
         load(self, *args, **kwargs)
 
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched)
+    # A Python that was built apart may know no certificates of the system.
+    known = ssl.get_default_verify_paths()._replace(openssl_cafile=certifi.where())
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: known)
     client = transport(5.0, base_url)
     await client.aclose()
     assert bool(contexts) is reads
