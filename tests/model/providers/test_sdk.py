@@ -8,6 +8,7 @@ from typing import Any
 
 import certifi
 import pytest
+import truststore
 
 from skillopt.model.providers.wire import sdk
 
@@ -34,6 +35,13 @@ async def test_certificates(
         load(self, *args, **kwargs)
 
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched)
+    ask = truststore.SSLContext
+
+    def asking(protocol: int) -> ssl.SSLContext:
+        contexts.append(ask(protocol))  # it reads the system's at the first handshake
+        return contexts[-1]
+
+    monkeypatch.setattr(truststore, "SSLContext", asking)
     # A Python that was built apart may know no certificates of the system.
     known = ssl.get_default_verify_paths()._replace(openssl_cafile=certifi.where())
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: known)
