@@ -33,6 +33,7 @@ from skillopt.model.local.settings import EngineSettings
 START_SECONDS = 180.0
 """Loading from a cold disk on a busy machine included."""
 _STOP_SECONDS = 3.0
+_LAST_WORDS_SECONDS = 5.0
 _WATCH_SECONDS = 0.3
 _TAIL_LINES = 12
 _WAITING = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
@@ -54,6 +55,7 @@ class Engine:
     _folder: str = ""
     _process: subprocess.Popen[bytes] | None = None
     _tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
+    _drainer: threading.Thread | None = None
 
     @property
     def base_url(self) -> str:
@@ -87,10 +89,12 @@ class Engine:
             stderr=subprocess.PIPE,
             env={**_WAITING, **os.environ},
         )
-        for target, arguments in ((_read_line, (process, line)), (_drain, (process, self._tail))):
-            threading.Thread(target=target, args=arguments, daemon=True).start()
+        threading.Thread(target=_read_line, args=(process, line), daemon=True).start()
+        self._drainer = threading.Thread(target=_drain, args=(process, self._tail), daemon=True)
+        self._drainer.start()
         try:
             answer = await asyncio.wait_for(asyncio.wrap_future(line), timeout)
+            await asyncio.to_thread(self._hear_out, answer)
             self._take(answer)
         except asyncio.TimeoutError as error:
             await self.stop()
@@ -151,6 +155,15 @@ class Engine:
             "private": settings.private,
         }
 
+    def _hear_out(self, answer: bytes) -> None:
+        """Wait for the end of a child that has no address to tell, and for the last of what it wrote. Blocking."""
+        process, drainer = self._process, self._drainer
+        if b'"address"' in answer or process is None or drainer is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_LAST_WORDS_SECONDS)
+        drainer.join(_LAST_WORDS_SECONDS)
+
     def _take(self, line: bytes) -> None:
         try:
             answer: dict[str, JsonValue] = json.loads(line) if line.strip() else {}
@@ -161,9 +174,6 @@ class Engine:
         if answer.get("missing"):
             raise missing_extra(str(answer["error"]))
         if "address" not in answer:
-            if self._process is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(timeout=1.0)
             cause = answer.get("error") or f"its process {self.why_ended()}"
             raise FatalModelError(
                 f"the embedded model {self.model.name} could not be loaded: {cause}{self.last_words()}",
