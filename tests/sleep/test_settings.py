@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+import skillopt.sleep
 from skillopt.sleep.errors import SettingsError
 from skillopt.sleep.settings.reading import resolve
 from skillopt.sleep.settings.schema import ALIASES, DEFAULTS, FACTS
@@ -55,6 +57,10 @@ def test_flag_over_environment_over_project_over_file_over_default(tmp_path: Pat
         ({"per_project": {"/nowhere": {"wrkers": 1}}}, ["unknown key 'wrkers'"]),
         ("{", ["is not JSON"]),
         ("[]", ["one JSON object"]),
+        ({"dream_factor": 2}, ["dream_factor is 2, and rewording tasks is not built", "the default is 0"]),
+        ({"replay_tiers": ["text", "worktree"]}, ["replays with files or tools is not built"]),
+        ({"multi_skill_report": True}, ["multi_skill_fanout is True", "is not built"]),
+        ({"per_project": {"/nowhere": {"test_command": "make"}}}, ["test_command is 'make'", "is not built"]),
     ],
 )
 def test_s37_what_is_wrong_is_one_line(tmp_path: Path, value: object, words: list[str]) -> None:
@@ -85,9 +91,9 @@ def test_names_of_earlier_programs_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_repository_is_not_configuration(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"test_command": "rm -rf /"}')
+    (tmp_path / "config.json").write_text('{"backend": "codex"}')
     environ = {"SKILLOPT_SLEEP_HOME": str(tmp_path / "state")}
-    assert resolve({}, environ, tmp_path).settings.test_command == ""
+    assert resolve({}, environ, tmp_path).settings.backend == ""
 
 
 def test_the_limit_of_sessions_follows_the_tasks_until_it_is_set(tmp_path: Path) -> None:
@@ -101,3 +107,11 @@ def test_every_default_passes_its_own_check() -> None:
     for name in FACTS:
         value = getattr(DEFAULTS, name)
         checked(name, list(value) if isinstance(value, tuple) else value, "default")
+
+
+def test_a_key_that_nobody_reads_is_refused_not_taken_silently() -> None:
+    room = Path(skillopt.sleep.__file__).parent
+    texts = [p.read_text() for p in room.rglob("*.py") if not (p.parent.name == "settings" and p.stem != "schema")]
+    source = "\n".join(texts)
+    read = {name for name in FACTS if re.search(rf"(?:settings|self)\.{name}\b", source)}
+    assert {name for name, facts in FACTS.items() if facts.unbuilt} == set(FACTS) - read

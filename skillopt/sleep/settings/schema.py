@@ -30,6 +30,8 @@ class KeyFacts:
     """A path: `~` stands for the home directory."""
     variable: str = ""
     """The environment variable that sets it."""
+    unbuilt: str = ""
+    """What it would switch on and is not built: any value but the default is refused with these words."""
 
 
 def key(
@@ -41,9 +43,10 @@ def key(
     high: float | None = None,
     path: bool = False,
     variable: str = "",
+    unbuilt: str = "",
 ) -> T:
     """A field of `Settings` with its sentence."""
-    facts = KeyFacts(about, choices, low, high, path, variable)
+    facts = KeyFacts(about, choices, low, high, path, variable, unbuilt)
     return field(default=default, metadata={"facts": facts})
 
 
@@ -104,20 +107,25 @@ class Settings:
     max_rules: int = key(40, "Rules of the learned block.", low=0)
     rule_expiry_nights: int = key(60, "Nights after which a rule without a win is proposed for deletion.", low=0)
     preferences: str = key("", "House rules handed to reflection.")
-    replay_tiers: tuple[str, ...] = key(("text",), "What a replay may do.", choices=("text", "worktree", "tools"))
-    test_command: str = key("", "The project's tests, for the worktree tier; never read from a repository.")
-    sandbox: str = key("auto", "What holds a worktree run.", choices=SANDBOXES)
+    replay_tiers: tuple[str, ...] = key(
+        ("text",), "What a replay may do; text is a reply without tools.", choices=("text", "worktree", "tools"),
+        unbuilt="replays with files or tools",
+    )  # fmt: skip
+    test_command: str = key("", "The project's tests, for the worktree tier.", unbuilt="the worktree tier")
+    sandbox: str = key("auto", "What holds a worktree run.", choices=SANDBOXES, unbuilt="the worktree tier")
     dream_rollouts: int = key(3, "Samples per train task.", low=0)
-    dream_factor: int = key(0, "Reworded copies of each train task.", low=0)
-    recall_k: int = key(0, "Archived train tasks that join tonight's.", low=0)
+    dream_factor: int = key(0, "Reworded copies of each train task.", low=0, unbuilt="rewording tasks")
+    recall_k: int = key(0, "Archived train tasks that join tonight's.", low=0, unbuilt="recalling archived tasks")
     evolve_memory: bool = key(True, "Whether memory files may get rules.")
     evolve_skill: bool = key(True, "Whether the managed skill may get rules.")
     llm_mine: bool = key(True, "Whether a model labels follow-ups and writes rubrics.")
     target_skill_path: str = key("", "A skill to learn for instead of the managed one.", path=True)
     skill_roots: tuple[str, ...] = key((), "Further directories in which skills lie.", path=True)
     targets: tuple[str, ...] = key(("auto",), "Target documents; auto is those of the hosts whose sessions were seen.")
-    target_task_filter: bool = key(True, "With a named skill, keep the tasks that concern it.")
-    multi_skill_fanout: bool = key(False, "Whether each skill used gets a night of its own.")
+    target_task_filter: bool = key(True, "With one named skill, keep the tasks that share a word with its headings.")
+    multi_skill_fanout: bool = key(
+        False, "Whether each skill used gets a night of its own.", unbuilt="learning for several skills in one night"
+    )
     managed_skill_name: str = key("skillopt-sleep-learned", "Name of the skill the companion keeps.")
     auto_adopt: bool = key(False, "A standing order to adopt what was accepted, confirmed and unscreened.")
     progress: bool = key(False, "Phases on stderr.")

@@ -13,7 +13,7 @@ from typing import get_type_hints
 
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.errors import SettingsError
-from skillopt.sleep.settings.schema import ALIASES, FACTS, KeyFacts, Settings
+from skillopt.sleep.settings.schema import ALIASES, DEFAULTS, FACTS, KeyFacts, Settings
 
 Value = str | bool | int | float | tuple[str, ...] | None
 _OFF = {"none": "off", "false": "off", "greedy": "off", "true": "on"}
@@ -35,6 +35,16 @@ def canonical(name: str, where: str) -> str:
 
 def checked(name: str, value: JsonValue, where: str, *, written: str = "") -> Value:
     """`value` of the key `name` as `Settings` holds it; `written` is the alias it was given under."""
+    found, facts = _typed(name, value, where, written), FACTS[name]
+    if facts.unbuilt and found != getattr(DEFAULTS, name):
+        raise SettingsError(
+            f"{where}: {name} is {value!r}, and {facts.unbuilt} is not built",
+            hint=f"leave it out; the default is {getattr(DEFAULTS, name)!r}",
+        )
+    return found
+
+
+def _typed(name: str, value: JsonValue, where: str, written: str) -> Value:
     facts, kind = FACTS[name], _TYPES[name]
     if name == "gate_mode":
         word = str(value).lower() if isinstance(value, (str, bool)) or value is None else ""
