@@ -133,7 +133,8 @@ def _keep(store: DigestStore, readings: list[tuple[SessionFile, Reading]]) -> No
         for file, reading in readings:
             for digest in reading.digests:
                 store.put(digest)
-            store.remember_file(replace(file, path=Path(_path(file))), reading.skip or "digest")
+            if reading.skip != "unreadable":  # permissions may change and leave size and time as they are
+                store.remember_file(replace(file, path=Path(_path(file))), reading.skip or "digest")
 
 
 def redacted(digest: SessionDigest) -> SessionDigest:

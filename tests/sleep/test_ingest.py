@@ -106,6 +106,20 @@ def test_s18_of_two_thousand_files_only_the_changed_one_is_opened(desk: Desk, op
     assert opened == []
 
 
+def test_a_file_that_could_not_be_opened_is_tried_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Giving the right to read it back changes neither its size nor its time."""
+    desk.claude("s0", [("Do it", "Done")])
+
+    def refused(path: Path) -> BinaryIO:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lines, "open_session", refused)
+        assert desk.ingest().sources[0].outcomes == {"unreadable": 1}
+    assert desk.ingest().sources[0].outcomes == {"digest": 1}
+    assert desk.prompts() == [["Do it"]]
+
+
 def test_a_grown_session_replaces_its_digest_and_an_archived_one_stays_one(desk: Desk) -> None:
     desk.claude("a", [("One", "1")])
     desk.ingest()
