@@ -185,6 +185,19 @@ def test_reject_remembers_its_reason(desk: Desk) -> None:
     assert desk.memory.read_bytes() == with_rules(BASE, B)
 
 
+def test_a_deletion_that_is_rejected_leaves_its_rule_in_force(desk: Desk) -> None:
+    take(desk.stage(N1, [A, B]))
+    rule = desk.ledger.get("CLAUDE.md", A.id)
+    assert rule is not None
+    desk.ledger.put(replace(rule, wins=1, losses=3))
+    night = desk.stage(N2, [RuleEdit("delete", rule_id=A.id)])
+    reject(night, [], "I want it", now=2.0)
+    kept = desk.ledger.get("CLAUDE.md", A.id)
+    assert kept is not None and (kept.state, kept.wins, kept.losses, kept.night) == ("in_force", 0, 0, N2)
+    assert desk.ledger.in_force("CLAUDE.md") == {A.id: A.text, B.id: B.text} and desk.ledger.rejected() == {}
+    assert closed(night)
+
+
 def test_gc_keeps_what_waits_and_what_is_in_force(desk: Desk) -> None:
     taken, waiting = desk.stage(N1, [A]), desk.stage(N2, [B])
     take(taken)

@@ -8,7 +8,7 @@ with screen codes are taken only when their codes are allowed for them by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillopt.sleep.errors import Refused, SelectionRequired, StagingError
@@ -182,7 +182,7 @@ def sync(night: StagedNight) -> None:
         if receipt.act == "rejected":
             for target in night.manifest.targets:
                 for rule in receipt.rules:
-                    _put(night, target, rule, "rejected", receipt.why)
+                    _turned_down(night, target, rule, receipt.why)
         target = night.manifest.target(receipt.target)
         if target is None:
             continue
@@ -199,6 +199,16 @@ def sync(night: StagedNight) -> None:
                 ledger.mark(target.name, rule_id(edit.text), "in_force")
                 ledger.mark(target.name, edit.rule_id, "rejected", reason="reverted")
     ledger.set_synced(night.manifest.night, len(done))
+
+
+def _turned_down(night: StagedNight, target: StagedTarget, rule: str, why: str) -> None:
+    """A rule is rejected; a deletion that is rejected leaves its rule in force, with a record that begins anew."""
+    edit = next((e for e in target.rules if e.id == rule), None)
+    known = night.ledger.get(target.name, rule)
+    if edit is None or edit.op != "delete":
+        _put(night, target, rule, "rejected", why)
+    elif known is not None:
+        night.ledger.put(replace(known, night=night.manifest.night, wins=0, losses=0))
 
 
 def _put(night: StagedNight, target: StagedTarget, rule: str, state: State, reason: str) -> None:
