@@ -281,6 +281,14 @@ def test_s39_a_copied_prompt_is_asked_again(tmp_path: Path) -> None:
             asyncio.run(handoff.ask(question))
 
 
+def test_s39_an_answer_that_is_no_text_is_named(tmp_path: Path) -> None:
+    handoff, question = Handoff(tmp_path / "h"), Question("ab" * 32, "What?")
+    handoff.answers.mkdir(parents=True)
+    (handoff.answers / f"{question.id[:16]}.md").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BackendError, match=f"{question.id[:16]}.md: cannot be read"):
+        asyncio.run(handoff.ask(question))
+
+
 def test_s27_everything_is_private_and_git_ignores_it(place: Place) -> None:
     before = os.umask(0o022)
     try:

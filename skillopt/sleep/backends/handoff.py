@@ -14,7 +14,7 @@ from pathlib import Path
 
 from skillopt.core.json_types import JsonObject
 from skillopt.sleep.backends.base import Answer, Question
-from skillopt.sleep.errors import HandoffPending
+from skillopt.sleep.errors import BackendError, HandoffPending
 from skillopt.sleep.redact import redact
 from skillopt.sleep.state.private import make_directory, write_text
 
@@ -44,6 +44,8 @@ class Handoff:
         except FileNotFoundError:
             self.waiting[question.id[:16]] = question
             raise HandoffPending("a question waits for an answer") from None
+        except (OSError, UnicodeDecodeError) as fault:
+            raise BackendError(f"{path}: cannot be read ({fault})", hint="write it anew as UTF-8") from fault
         # A copied prompt is no answer; it is asked again, and the copy is kept aside.
         if not text.strip() or text.strip() == redact(question.prompt).strip():
             os.replace(path, path.with_suffix(".refused"))
