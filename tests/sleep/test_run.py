@@ -197,3 +197,76 @@ def test_demo_shows_an_accept_and_a_reject(capsys: pytest.CaptureFixture[str], t
     shown = capsys.readouterr().out
     assert "## Skill: accepted" in shown and "## Memory: rejected" in shown
     assert toy.GOOD in (tmp_path / "shop/.claude/skills/skillopt-sleep-learned/SKILL.md").read_text()
+
+
+def _task_file(ask, **changes: object) -> Path:
+    path = ask.project / "tasks.json"
+    assert ask("harvest", "--output", str(path))[0] == 0
+    file = json.loads(path.read_text())
+    for task in file["tasks"]:
+        task |= {"reference_kind": "rule", "tier": "text",
+                 "judge": {"kind": "rule", "checks": [{"op": "regex", "arg": r"\ABreaking"}]}}  # fmt: skip
+    path.write_text(json.dumps({**file, "reviewed": True, **changes}))
+    return path
+
+
+def _nights(tmp_path: Path) -> list[str]:
+    return sorted(p.name for p in tmp_path.glob("state/projects/*/nights/*"))
+
+
+NIGHT = ("--backend", "openai_compatible", "--model", "m", "--yes", "--json")
+
+
+def test_what_refuses_a_night_leaves_none_behind_and_pays_nothing(ask, server: Server, tmp_path: Path) -> None:
+    path = _task_file(ask, reviewed="yes")
+    assert ask("run", *NIGHT, "--tasks-file", str(path))[0] == 2
+    assert ask("run", *NIGHT, "--tasks-file", "none.json")[0] == 2
+    (ask.project / ".claude").symlink_to(tmp_path)  # the only target lies elsewhere
+    code, told = ask("run", *NIGHT)
+    assert (code, json.loads(told)["error"]) == (2, "refused") and "outside the project" in told
+    assert server.prompts == [] and _nights(tmp_path) == []
+
+
+def test_a_night_of_a_task_file_moves_no_session_mark(ask, tmp_path: Path) -> None:
+    from skillopt.sleep.state.database import StateDatabase
+    from skillopt.sleep.survey import LAST_NIGHT
+
+    def mark() -> str:
+        with StateDatabase(next(tmp_path.glob("state/projects/*/digests.sqlite"))) as database:
+            return database.meta(LAST_NIGHT)
+
+    path = _task_file(ask)
+    facts = json.loads(ask("run", *NIGHT, "--tasks-file", str(path))[1])
+    assert (facts["verdict"], facts["n_tasks"], facts["tasks_reviewed"]) == ("accepted", 14, True)
+    assert not mark()
+    assert ask("run", *NIGHT)[0] == 0
+    assert mark()
+
+
+def test_another_task_file_is_not_dropped_for_an_unfinished_night(ask, tmp_path: Path) -> None:
+    path = _task_file(ask)
+    assert ask("run", *NIGHT, "--max-calls", "15")[0] == 4
+    code, told = ask("run", *NIGHT, "--tasks-file", str(path))
+    assert code == 2 and "its tasks are not those of" in json.loads(told)["message"]
+    assert len(_nights(tmp_path)) == 1
+    code, told = ask("run", *NIGHT, "--tasks-file", str(path), "--new")
+    assert code == 0
+    # The one before is abandoned: it does not come back when the new one is done.
+    assert json.loads(ask("status", "--json")[1])["unfinished"] is None
+    new = json.loads(told)["night"]
+    assert len(_nights(tmp_path)) == 2
+    assert ask("gc", "--keep-days", "0")[0] == 0
+    assert _nights(tmp_path) == [new]  # its proposal waits
+
+
+@pytest.mark.parametrize("days", ["nan", "-1", "many"])
+def test_gc_takes_no_number_that_is_none(ask, days: str) -> None:
+    assert ask("gc", f"--keep-days={days}")[0] == 2
+
+
+def test_gc_leaves_a_night_alone_that_it_cannot_read(ask) -> None:
+    facts = json.loads(ask("run", *NIGHT)[1])
+    manifest = Path(facts["staging_dir"].replace("~", str(Path.home()), 1)) / "manifest.json"
+    manifest.write_text("{")
+    assert ask("gc", "--keep-days", "0")[0] == 0
+    assert manifest.read_text() == "{"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.digest import MINED
 from skillopt.sleep.errors import Refused
+from skillopt.sleep.mining.similarity import LIGHT_WORDS, tokens_of
 from skillopt.sleep.mining.split import Shares, SplitLedger
 from skillopt.sleep.mining.task_file import read_task_file
-from skillopt.sleep.night.inputs import NightInputs
+from skillopt.sleep.mining.tasks import Draft
+from skillopt.sleep.night.inputs import NightInputs, text_of
 from skillopt.sleep.night.mine import Miner, with_rules_only
 from skillopt.sleep.proposal.targets import HOSTS, Kind, Target, targets_of
 from skillopt.sleep.redact import redact
@@ -48,11 +51,46 @@ def night_targets(settings: Settings, project: Path, hosts: Sequence[str]) -> tu
     return found, refused
 
 
+@dataclass(frozen=True)
+class Desk:
+    """The target documents of a night and their live bytes, looked at before anything is paid."""
+
+    targets: tuple[Target, ...] = ()
+    bases: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings, project: Path, hosts: Sequence[str]) -> Desk:
+        """The desk. Raises `Refused` where there is no target, `TargetRefused` where one cannot be read."""
+        targets, refused = night_targets(settings, project, hosts)
+        notes = (*refused, *(f"{target.name}: {target.note}" for target in targets if target.note))
+        return cls(tuple(targets), {target.name: target.read() for target in targets}, notes)
+
+    def concerned(self, drafts: Sequence[Draft], settings: Settings) -> tuple[list[Draft], str]:
+        """The drafts that share a word with the one skill that was named, and what is said of the choice."""
+        named = bool(settings.target_skill_path) or any(name.endswith("SKILL.md") for name in settings.targets)
+        skills = [target for target in self.targets if target.kind == "skill"]
+        if not (settings.target_task_filter and named and len(skills) == 1 and drafts):
+            return list(drafts), ""
+        skill = skills[0]
+        headings = re.findall(r"(?m)^ {0,3}#{1,6}[ \t]+(.+)$", text_of(self.bases[skill.name]))
+        words = tokens_of(" ".join((_spaced(skill.live.parent.name), *headings))) - LIGHT_WORDS
+        kept = [draft for draft in drafts if words & tokens_of(draft.task.intent)]
+        if not kept:
+            return list(drafts), f"no request shares a word with the skill {skill.live.parent.name}: all are kept"
+        return kept, f"{len(kept)} of {len(drafts)} requests concern the skill {skill.live.parent.name}"
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"[-_.]+", " ", name)
+
+
 async def mined_inputs(
-    database: StateDatabase, seen: Survey, miner: Miner, settings: Settings, project: Path, night: str, *, now: float
-) -> NightInputs:
-    """The inputs of a night from the sessions that were read in."""
-    drafts = seen.selection.drafts
+    database: StateDatabase, seen: Survey, miner: Miner, settings: Settings, desk: Desk, project: Path, night: str,
+    *, now: float,
+) -> NightInputs:  # fmt: skip
+    """The inputs of a night from the sessions that were read in at `now`."""
+    drafts, said = desk.concerned(seen.selection.drafts, settings)
     tasks = await miner.tasks(drafts) if settings.llm_mine else with_rules_only(drafts)
     usable = [task for task in tasks if task.reference_kind != "none" and task.tier == "text"]
     shares = Shares(settings.val_fraction, settings.test_fraction, settings.seed)
@@ -66,13 +104,13 @@ async def mined_inputs(
     }
     runs = DigestStore(database).tool_runs()
     supports = {cluster.id: cluster.support for cluster in seen.clusters}
-    return _inputs(settings, project, night, tasks, hosts_of(seen.by_origin), supports, runs, facts)
+    found = _inputs(desk, project, night, tasks, supports, runs, facts, said)
+    return replace(found, surveyed_at=now, left_out=tuple(seen.selection.left_out))
 
 
 def file_inputs(
-    path: Path, database: StateDatabase, settings: Settings, project: Path, night: str, hosts: Sequence[str],
-    *, now: float,
-) -> NightInputs:  # fmt: skip
+    path: Path, database: StateDatabase, settings: Settings, desk: Desk, project: Path, night: str, *, now: float
+) -> NightInputs:
     """The inputs of a night from a task file that a person reviewed. Raises `TaskFileError`."""
     file = read_task_file(path, problem_of=problem_of)
     file.require_review(path)
@@ -90,7 +128,7 @@ def file_inputs(
     for task in tasks:
         supports[task.cluster_id] = supports.get(task.cluster_id, 0) + 1
     runs = DigestStore(database).tool_runs()
-    return _inputs(settings, project, night, tasks, hosts, supports, runs, facts)
+    return _inputs(desk, project, night, tasks, supports, runs, facts, "")
 
 
 def _redacted(task: TaskRecord) -> TaskRecord:
@@ -106,18 +144,16 @@ def _redacted(task: TaskRecord) -> TaskRecord:
 
 
 def _inputs(
-    settings: Settings, project: Path, night: str, tasks: Sequence[TaskRecord], hosts: Sequence[str],
-    supports: Mapping[str, int], runs: frozenset[int], facts: dict[str, JsonValue],
+    desk: Desk, project: Path, night: str, tasks: Sequence[TaskRecord], supports: Mapping[str, int],
+    runs: frozenset[int], facts: dict[str, JsonValue], said: str,
 ) -> NightInputs:  # fmt: skip
-    targets, refused = night_targets(settings, project, hosts)
-    bases = {target.name: target.read() for target in targets}
-    notes: list[JsonValue] = [*refused, *(f"{t.name}: {t.note}" for t in targets if t.note)]
+    notes: list[JsonValue] = [*desk.notes, *([said] if said else [])]
     return NightInputs(
         night=night,
         project=str(project),
         tasks=tuple(tasks),
-        targets=tuple(targets),
-        bases=bases,
+        targets=desk.targets,
+        bases=desk.bases,
         supports=supports,
         tool_runs=runs,
         facts={**facts, "notes": notes},

@@ -31,7 +31,10 @@ class NightInputs:
     tool_runs: frozenset[int] = frozenset()
     facts: JsonObject = field(default_factory=dict[str, JsonValue])
     """Sessions by source and class, tasks dropped and why: for the report."""
-    reviewed_file: str = ""
+    surveyed_at: float | None = None
+    """When the sessions were read in (UTC epoch); None for the tasks of a file."""
+    left_out: tuple[str, ...] = ()
+    """Clusters that the night's limits left for the next one."""
 
     def primary(self, kind: Kind) -> Target | None:
         """The target on which rules of a kind are measured: that of the host with most sessions."""
@@ -66,7 +69,8 @@ def pin(path: Path, inputs: NightInputs) -> None:
         "supports": dict(inputs.supports),
         "tool_runs": sorted(inputs.tool_runs),
         "facts": inputs.facts,
-        "reviewed_file": inputs.reviewed_file,
+        "surveyed_at": inputs.surveyed_at,
+        "left_out": list(inputs.left_out),
     }  # fmt: skip
     write_text(path, json.dumps(value, ensure_ascii=False) + "\n")
 
@@ -89,7 +93,8 @@ def pinned(path: Path) -> NightInputs | None:
         supports={name: int(as_number(n) or 0) for name, n in as_object(value.get("supports")).items()},
         tool_runs=frozenset(int(as_number(run) or 0) for run in as_array(value.get("tool_runs"))),
         facts=as_object(value.get("facts")),
-        reviewed_file=as_text(value.get("reviewed_file")),
+        surveyed_at=as_number(value.get("surveyed_at")),
+        left_out=_texts(value.get("left_out")),
     )
 
 

@@ -44,7 +44,7 @@ from skillopt.sleep.trial.power import Power, power_of
 from skillopt.store.journal import Journal
 from skillopt.store.lock import LOCK_NAME, RunLock
 
-INPUTS, RESULT = "inputs.json", "result.json"
+INPUTS = "inputs.json"
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,23 @@ def _level(settings: Settings, inputs: NightInputs) -> float:
 
 def unfinished(paths: StatePaths) -> str:
     """The id of the newest night that was begun and has no result; blank for none."""
+    return max(_without_result(paths), default="")
+
+
+def abandon(paths: StatePaths, *, but: str) -> None:
+    """Beginning a night abandons those that were not finished: none of them comes back after it. The lock is held."""
+    for name in _without_result(paths):
+        if name != but:
+            text = json.dumps({"night": name, "verdict": "abandoned", "for": but}, indent=2)
+            write_text(paths.night(name).result, text + "\n")
+
+
+def _without_result(paths: StatePaths) -> list[str]:
     try:
-        names = sorted((path.name for path in paths.nights.iterdir()), reverse=True)
+        names = [path.name for path in paths.nights.iterdir()]
     except FileNotFoundError:
-        return ""
-    return next((n for n in names if is_night_id(n) and not (paths.night(n).root / RESULT).is_file()), "")
+        return []
+    return [name for name in names if is_night_id(name) and not (paths.night(name).result).is_file()]
 
 
 @dataclass(frozen=True)
@@ -151,8 +163,9 @@ async def workroom(
         waiting = {id(backend): backend for backend in roles.values() if isinstance(backend, Handoff)}
         paths.make_in_project()
         n = sum(backend.publish() for backend in waiting.values())
+        places = ", ".join(dict.fromkeys(str(backend.directory) for backend in waiting.values()))
         raise HandoffPending(
-            f"{n} questions wait in {paths.handoff / night}",
+            f"{n} questions wait in {places}",
             hint="answer each in a fresh context, then run the same command again",
         ) from None
     finally:
@@ -226,7 +239,7 @@ def _close(bench: Bench, room: Workroom, result: NightResult) -> Night:
         name: facts[name] for name in ("night", "verdict", "baseline", "candidate", "n_tasks", "spend")
     }
     bench.ledger.put_night(inputs.night, {**row, "staging": str(directory), "model_key": calls.model_key()})
-    write_text(paths.night(inputs.night).root / RESULT, json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
+    write_text(paths.night(inputs.night).result, json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
     return Night(result, facts, directory, dict(calls.live))
 
 

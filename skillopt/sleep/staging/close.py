@@ -6,6 +6,7 @@ changed since loses that night's rules and nothing else. Reverted rules count as
 
 from __future__ import annotations
 
+import calendar
 import itertools
 import shutil
 import time
@@ -103,7 +104,10 @@ def _undone(night: StagedNight, target: StagedTarget, edit: RuleEdit) -> RuleEdi
 
 
 def clear(paths: StatePaths, nights: list[StagedNight], *, keep_days: float, now: float) -> list[str]:
-    """Remove closed nights older than `keep_days`, unless a rule of theirs is in force; the names removed."""
+    """Remove closed nights older than `keep_days`, unless a rule of theirs is in force; the names removed.
+
+    Of abandoned nights (begun, never staged, another one begun after them) the private files go, too.
+    """
     removed: list[str] = []
     for night in nights:
         name = night.manifest.night
@@ -113,6 +117,13 @@ def clear(paths: StatePaths, nights: list[StagedNight], *, keep_days: float, now
         shutil.rmtree(night.directory)
         shutil.rmtree(paths.night(name).root, ignore_errors=True)
         removed.append(name)
+    begun = sorted(p.name for p in paths.nights.iterdir() if is_night_id(p.name)) if paths.nights.is_dir() else []
+    for name in begun:
+        abandoned = paths.night(name).result.is_file() and not (paths.staging / name).exists()
+        if not abandoned or name in removed or now - started_at(name) < keep_days * 86_400:
+            continue
+        shutil.rmtree(paths.night(name).root)
+        removed.append(name)
     return removed
 
 
@@ -120,4 +131,4 @@ def started_at(night: str) -> float:
     """UTC epoch seconds in a night's id."""
     if not is_night_id(night):
         raise ValueError(f"{night!r} is no night")
-    return time.mktime(time.strptime(night[:15] + "UTC", "%Y%m%dT%H%M%S%Z")) - time.timezone
+    return calendar.timegm(time.strptime(night[:15], "%Y%m%dT%H%M%S"))

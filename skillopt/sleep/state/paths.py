@@ -54,6 +54,11 @@ class NightPaths:
         return self.root / "journal.sqlite"
 
     @property
+    def result(self) -> Path:
+        """What the night came to; there is one when it is over, abandoned nights included."""
+        return self.root / "result.json"
+
+    @property
     def evidence(self) -> Path:
         """What happened, append-only, redacted."""
         return self.root / "evidence.jsonl"

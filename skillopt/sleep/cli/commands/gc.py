@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags
-from skillopt.sleep.errors import UsageError
+from skillopt.sleep.errors import StagingError, UsageError
 from skillopt.sleep.night.opening import locked
 from skillopt.sleep.staging.adopt import StagedNight
 from skillopt.sleep.staging.close import clear
@@ -22,20 +23,32 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 async def run(call: Call) -> int:
     """Clear away."""
-    try:
-        days = float(call.text("keep_days"))
-    except ValueError:
-        raise UsageError(f"--keep-days {call.text('keep_days')!r} is no number") from None
+    days = _days(call.text("keep_days"))
     paths = call.paths(call.resolved())
     with locked(paths):
         ledger = RuleLedger(paths.home)
         try:
-            nights = [StagedNight.open(paths.staging / n, paths.project, ledger)[0] for n in published(paths.staging)]
+            nights: list[StagedNight] = []
+            for name in published(paths.staging):
+                try:
+                    nights.append(StagedNight.open(paths.staging / name, paths.project, ledger)[0])
+                except StagingError as fault:
+                    call.say(f"left alone: {fault}")
             removed = clear(paths, nights, keep_days=days, now=call.clock())
         finally:
             ledger.close()
     if call.as_json:
         call.json({"ok": True, "removed": list(removed)})
     else:
-        call.out(f"removed {len(removed)} closed night(s)")
+        call.out(f"removed {len(removed)} closed or abandoned night(s)")
     return 0
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not days >= 0:
+        raise UsageError(f"--keep-days {text!r} is no number of days", hint="say 0 or more")
+    return days

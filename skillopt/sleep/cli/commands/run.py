@@ -12,13 +12,13 @@ from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.commands.plan import forecast_lines
 from skillopt.sleep.cli.flags import add_night_flags, add_place_flags, add_source_flags
 from skillopt.sleep.cli.survey_lines import survey_lines
-from skillopt.sleep.errors import Refused, UsageError
+from skillopt.sleep.errors import Refused
 from skillopt.sleep.forecast import forecast
 from skillopt.sleep.mining.split import SplitLedger
-from skillopt.sleep.night.gather import file_inputs, hosts_of, mined_inputs
-from skillopt.sleep.night.inputs import NightInputs, pin, pinned
+from skillopt.sleep.night.gather import Desk, file_inputs, hosts_of, mined_inputs
+from skillopt.sleep.night.inputs import pin, pinned
 from skillopt.sleep.night.mine import Miner
-from skillopt.sleep.night.opening import Night, Workroom, held, locked, unfinished, workroom
+from skillopt.sleep.night.opening import INPUTS, Night, abandon, held, locked, unfinished, workroom
 from skillopt.sleep.night.orders import adopt_by_order
 from skillopt.sleep.settings.reading import Resolved
 from skillopt.sleep.staging.manifest import read_manifest
@@ -43,46 +43,55 @@ def flags(parser: argparse.ArgumentParser) -> None:
 async def run(call: Call) -> int:
     """Hold a night."""
     resolved = call.resolved()
-    if resolved.settings.projects != ("invoked",):
-        raise UsageError("run holds the night of one project", hint="run it once for each, with --project PATH")
     paths = call.paths(resolved)
     with locked(paths):
-        projects.remember(paths, now=call.clock())
+        now = call.clock()
+        projects.remember(paths, now=now)
         with StateDatabase(paths.digests) as database:
-            seen = survey(database, paths.project, resolved.settings, now=call.clock())
+            seen = survey(database, paths.project, resolved.settings, now=now)
             going_on = "" if call.on("new") else unfinished(paths)
+            if going_on and call.text("tasks_file"):
+                _of_this_file(call, paths, going_on)
             _agreed(call, resolved, database, seen, going_on)
-            night = going_on or new_night_id(call.clock())
-            done = await _held(call, resolved, paths, database, seen, night)
-            database.set_meta(LAST_NIGHT, str(call.clock()))
-            database.set_meta(WAITING, json.dumps(list(seen.selection.left_out)))
+            done = await _held(call, resolved, paths, database, seen, going_on or new_night_id(now), now)
+            inputs = done.result.inputs
+            if inputs.surveyed_at is not None:
+                database.set_meta(LAST_NIGHT, str(inputs.surveyed_at))
+                database.set_meta(WAITING, json.dumps(list(inputs.left_out)))
         adopted = adopt_by_order(paths, done, call.clock(), call.users_umask) if resolved.settings.auto_adopt else []
     _tell(call, done, adopted)
     return 0
 
 
 async def _held(
-    call: Call, resolved: Resolved, paths: StatePaths, database: StateDatabase, seen: Survey, night: str
+    call: Call, resolved: Resolved, paths: StatePaths, database: StateDatabase, seen: Survey, night: str, now: float
 ) -> Night:
-    settings = resolved.settings
-    roles, said = roles_of(settings, call.environ, hosts_of(seen.by_origin), paths.handoff / night)
+    """What refuses a night (no backend, no target, a task file nobody reviewed) does so before the night exists."""
+    settings, hosts = resolved.settings, hosts_of(seen.by_origin)
+    handoff = Path(settings.handoff_dir) if settings.handoff_dir else paths.handoff
+    roles, said = roles_of(settings, call.environ, hosts, handoff / night)
     for line in said:
         call.say(line)
+    inputs = pinned(paths.night(night).root / INPUTS)
+    desk = Desk.of(settings, paths.project, hosts) if inputs is None else Desk()
+    if inputs is None and call.text("tasks_file"):
+        inputs = file_inputs(call.path("tasks_file"), database, settings, desk, paths.project, night, now=now)
+    abandon(paths, but=night)
     async with workroom(settings, paths, night, roles) as room:
-        inputs = pinned(room.inputs_path) or await _inputs(call, room, database, seen)
+        if inputs is None:
+            names = {cluster.id: cluster.name for cluster in seen.clusters}
+            miner = Miner(room.calls, room.prompts, room.judging, room.evidence, names)
+            inputs = await mined_inputs(database, seen, miner, settings, desk, paths.project, night, now=now)
         pin(room.inputs_path, inputs)
         return await held(room, inputs, call.say if settings.progress else lambda _: None)
 
 
-async def _inputs(call: Call, room: Workroom, database: StateDatabase, seen: Survey) -> NightInputs:
-    settings, project = room.settings, room.paths.project
-    file = call.text("tasks_file")
-    if file:
-        path = Path(file)
-        return file_inputs(path, database, settings, project, room.night, hosts_of(seen.by_origin), now=call.clock())
-    names = {cluster.id: cluster.name for cluster in seen.clusters}
-    miner = Miner(room.calls, room.prompts, room.judging, room.evidence, names)
-    return await mined_inputs(database, seen, miner, settings, project, room.night, now=call.clock())
+def _of_this_file(call: Call, paths: StatePaths, night: str) -> None:
+    """An unfinished night goes on with its own tasks; another task file is not taken up silently."""
+    inputs, path = pinned(paths.night(night).root / INPUTS), call.path("tasks_file")
+    if inputs is None or inputs.facts.get("tasks_file") != str(path):
+        raise Refused(f"night {night} is not finished, and its tasks are not those of {path}",
+                      hint="finish it without --tasks-file, or say --new")  # fmt: skip
 
 
 def _agreed(call: Call, resolved: Resolved, database: StateDatabase, seen: Survey, going_on: str) -> None:
