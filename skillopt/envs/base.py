@@ -138,6 +138,20 @@ def reads_workspace(env: Env) -> bool:
 
 
 @runtime_checkable
+class Cautious(Protocol):
+    """An environment that has something to say about the machine it runs on before anything is spent."""
+
+    def cautions(self) -> tuple[str, ...]:
+        """A sentence each; they stand among the run's notices and in its report."""
+        ...
+
+
+def cautions(env: Env) -> tuple[str, ...]:
+    """What an environment has to say about the machine; nothing for most."""
+    return env.cautions() if offers(env, Cautious) else ()
+
+
+@runtime_checkable
 class GivesFiles(Protocol):
     """An environment whose items have files that an agent finds in its directory."""
 

@@ -30,7 +30,7 @@ from skillopt.engine.run.spending.timings import Timings
 from skillopt.engine.run.telling.events import Events, run_id_of
 from skillopt.engine.run.telling.notices import warnings_as_notices
 from skillopt.engine.run.telling.rollouts import Rollouts
-from skillopt.envs.base import Env, Splits
+from skillopt.envs.base import Env, Splits, cautions
 from skillopt.envs.data.splits import write_split
 from skillopt.model.client import Client
 from skillopt.model.prices import load_prices
@@ -47,7 +47,7 @@ from skillopt.work.executor import Executor
 
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
-    notices = [*targets.check_target(config, env)] if need != "judge" else []
+    notices = [*targets.check_target(config, env), *cautions(env)] if need != "judge" else []
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)

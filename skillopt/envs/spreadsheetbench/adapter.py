@@ -31,6 +31,7 @@ from skillopt.envs.spreadsheetbench.solution import INPUT, code_of, fenced
 from skillopt.envs.spreadsheetbench.work import office
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message
+from skillopt.work.sandbox import weakness
 from skillopt.work.unit import Needs
 
 
@@ -103,6 +104,10 @@ class SpreadsheetBenchEnv:
         if not self._settings.train_eval_feedback:
             return splits
         return replace(splits, train=tuple(replace(i, data={**i.data, "feedback": True}) for i in splits.train))
+
+    def cautions(self) -> tuple[str, ...]:
+        """See `Cautious`."""
+        return (weakness(),) if weakness() else ()
 
     def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
         try:

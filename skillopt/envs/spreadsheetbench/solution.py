@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillopt.core.shorten import shorten_tail
 from skillopt.harnesses.launch import Finished, run
-from skillopt.work.sandbox import Limits, confined
+from skillopt.work.sandbox import Limits, begun_beside, confined
 
 INPUT, OUTPUT, SOLUTION = "input.xlsx", "output.xlsx", "solution.py"
 _RUNNER = Path(__file__).with_name("run_solution.py")
@@ -69,12 +69,24 @@ class Bench:
         shutil.rmtree(self.place, ignore_errors=True)
 
     async def launched(self, arguments: tuple[str, ...], limits: Limits, *, guarded: bool) -> Finished:
-        """Run Python confined to the folder. Raises `asyncio.TimeoutError`."""
-        launch = confined(self.folder, arguments, limits, reads=(_RUNNER,))
-        return await asyncio.wait_for(run(launch, self.place / "streams", guarded=guarded), limits.seconds)
+        """Run Python confined to the folder. Raises `asyncio.TimeoutError` for a program that is too slow, and
+        `OSError` for what is no fault of the program: a sandbox that does not start, a signal from outside."""
+        launch, begun = confined(self.folder, arguments, limits, reads=(_RUNNER,)), begun_beside(self.folder)
+        try:
+            finished = await asyncio.wait_for(run(launch, self.place / "streams", guarded=guarded), limits.seconds)
+        except asyncio.TimeoutError:
+            if begun.exists():
+                raise OSError(f"the sandbox did not start within {limits.seconds:g} s") from None
+            raise
+        if begun.exists():
+            said = _last_words(finished.stderr, finished.exit_code)
+            raise OSError(f"the sandbox did not start: {said}")
+        if finished.exit_code == -_KILLED:
+            raise OSError("the program was killed from outside (signal 9), as a system does that is short of memory")
+        return finished
 
     async def solved(self, code: str, given: Path, limits: Limits, *, guarded: bool) -> Ran:
-        """Run a solution on a workbook. Raises `OSError` where the workbook cannot be read."""
+        """Run a solution on a workbook. Raises `OSError` where that cannot be measured."""
         await asyncio.to_thread(shutil.copyfile, given, self.folder / INPUT)
         (self.folder / SOLUTION).write_text(code, encoding="utf-8", errors="replace")
         output = self.folder / OUTPUT
@@ -99,12 +111,16 @@ class Bench:
 
 def _last_words(trace: str, code: int) -> str:
     """What a program that failed said last."""
+    if code == -_PROCESSOR_TIME:
+        return "the program used more processor time than it may"
     if code < 0:
         return f"the program was ended by signal {-code}"
     last = next((line for line in reversed(trace.splitlines()) if line.strip()), "")
     return shorten_tail(last, 300) or f"exit code {code}"
 
 
+_KILLED, _PROCESSOR_TIME = 9, 24
+"""SIGKILL and SIGXCPU, which Windows does not name."""
 _OURS = re.compile(r'File "[^"]*(?:confined|run_solution|runpy|/ast)[^"]*"')
 _FRAME = re.compile(r"(?m)^(?=  File )")
 

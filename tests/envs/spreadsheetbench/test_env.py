@@ -14,8 +14,10 @@ from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.outcome import Missing, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.envs.base import cautions
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.scoring import ScoreContext, Scoring
+from skillopt.envs.spreadsheetbench import adapter
 from skillopt.envs.spreadsheetbench.adapter import SpreadsheetBenchEnv
 from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage
 from skillopt.store.journal import Journal
@@ -199,6 +201,13 @@ def test_bad_items_are_refused_at_load(root: Path, change: dict[str, Any], said_
 def test_absent_data_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="skillopt data get spreadsheetbench"):
         env_of(tmp_path / "nowhere").load()
+
+
+def test_what_the_kernel_does_not_hold_is_said_before_the_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "weakness", lambda: "")
+    assert cautions(env_of(root)) == ()
+    monkeypatch.setattr(adapter, "weakness", lambda: "this system does not hold the files")
+    assert cautions(env_of(root)) == ("this system does not hold the files",)
 
 
 def test_recalculation_wants_libreoffice(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

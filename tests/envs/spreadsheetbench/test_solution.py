@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skillopt.envs.spreadsheetbench import solution
 from skillopt.envs.spreadsheetbench.episode import Bounds
 from skillopt.envs.spreadsheetbench.solution import code_of, fenced
 from skillopt.envs.spreadsheetbench.work import check_case
+from skillopt.harnesses.launch import Launch
 from skillopt.work.blobs import Blobs
 from skillopt.work.handling import Unit
+from skillopt.work.sandbox import begun_beside
 from tests.envs.spreadsheetbench.books import DOUBLE, WITH_OPENPYXL, data_set, env_of, first_item, workbook
 
 
@@ -111,6 +115,25 @@ def test_each_fault_is_one_line(root: Path) -> None:
         assert verdict["fault"].startswith(expected), verdict
         assert "\n" not in verdict["fault"]
     assert not Path("/tmp/outside.txt").exists()
+
+
+def test_what_is_no_fault_of_the_program_is_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sandbox that does not start, at once or in time, and a signal from outside: never a score."""
+
+    def instead(code: str) -> None:
+        argv = (sys.executable, "-c", code)
+        monkeypatch.setattr(
+            solution, "confined", lambda folder, *_, **__: Launch(argv, {}, folder, files={begun_beside(folder): ""})
+        )
+
+    instead("raise ImportError('no ctypes here')")
+    assert checked(root, DOUBLE)["missing"] == "the sandbox did not start: ImportError: no ctypes here"
+    instead("import time; time.sleep(60)")
+    assert checked(root, DOUBLE, seconds=0.5)["missing"] == "the sandbox did not start within 0.5 s"
+    instead("import os; os.unlink('../.work.begun'); os.kill(os.getpid(), 9)")
+    assert checked(root, DOUBLE)["missing"].startswith("the program was killed from outside (signal 9)")
+    instead("import os; os.unlink('../.work.begun'); os.kill(os.getpid(), 24)")
+    assert checked(root, DOUBLE)["fault"] == "exec-error: the program used more processor time than it may"
 
 
 def test_a_trace_shows_the_program_and_nothing_of_ours(root: Path) -> None:
