@@ -18,6 +18,8 @@ from skillopt.sleep.demo import toy
 from skillopt.sleep.errors import BackendError, HandoffPending, Locked, Stopped
 from skillopt.sleep.night.inputs import NightInputs, held_out_texts, pin, pinned
 from skillopt.sleep.night.opening import INPUTS, Night, begun, locked, run_night
+from skillopt.sleep.proposal.document import Document
+from skillopt.sleep.proposal.rules import Rule, RuleEdit
 from skillopt.sleep.settings.schema import DEFAULTS
 from skillopt.sleep.state.paths import StatePaths
 from skillopt.sleep.state.rule_ledger import RuleLedger
@@ -118,6 +120,70 @@ def test_too_few_held_out_tasks_are_a_suggestion_and_the_third_night_proves_it(t
     # 2^-3 and 2^-5 are above 0.02: nothing could be proven; the eight tasks of the third night can.
     assert verdicts == [("unproven", 0, 1), ("unproven", 0, 2), ("accepted", 1, 3)]
     assert RuleLedger(place.paths.home).open_proposals() == {}
+
+
+def adopted(place: Place, edit: RuleEdit, night: str, **record: object) -> RuleLedger:
+    """The skill with one rule in force."""
+    target = place.inputs.targets[0]
+    target.live.parent.mkdir(parents=True, exist_ok=True)
+    target.live.write_bytes(Document(b"# Skill\n").edited([edit], {})[0].data)
+    place.inputs = replace(place.inputs, bases={**place.inputs.bases, target.name: target.read()})
+    ledger = RuleLedger(place.paths.home)
+    rule = Rule(edit.id, edit.text, target.name, night, edit.evidence, state="in_force", **record)  # pyright: ignore
+    ledger.put(rule)
+    return ledger
+
+
+def test_a_rule_in_force_wins_and_loses_with_the_requests_it_was_learned_from(place: Place) -> None:
+    train = place.inputs.of_split("train")
+    helped = [t.id for t in train if t.cluster_id == "chg"][:2]
+    beyond = [t.id for t in train if t.cluster_id == "msg"][:1]
+    edit = RuleEdit("add", toy.GOOD, evidence=(*helped, *beyond, "chg.not-tonight"))
+    ledger = adopted(place, edit, "20260801T013000Z-ab12", wins=1)
+    settings = replace(QUICK, evolve_memory=False)
+    for _ in range(2):  # a night that is closed again counts once
+        place.hold(settings)
+    rule = ledger.get("claude-skill", edit.id)
+    assert rule is not None and (rule.wins, rule.losses, rule.last_measured) == (3, 1, NIGHT)
+    assert rule.measured_on == "optimizer=demo:rule-table; target=demo:rule-table"
+
+
+def test_a_rule_that_never_won_in_its_nights_is_proposed_for_deletion(place: Place) -> None:
+    edit = RuleEdit("add", "Sign with a smile.")
+    ledger = adopted(place, edit, "20260801T013000Z-ab12", expiry=2)
+    for n, proposed in ((1, False), (2, True)):
+        ledger.put_night(f"2026080{n + 1}T013000Z-ab12", {"night": f"2026080{n + 1}T013000Z-ab12"})
+        place = Place(place.paths.root.parent, f"2026081{n}T013000Z-ab12")
+        place.inputs = replace(place.inputs, bases={t.name: t.read() for t in place.inputs.targets})
+        night = place.hold(replace(QUICK, evolve_memory=False))
+        edits = [(e.op, e.id, e.why) for e in night.result.kinds[0].edits if e.op == "delete"]
+        # the night of n = 1 is finished and counts itself for the next one
+        assert edits == ([("delete", edit.id, "won nothing in 3 nights")] if proposed else [])
+
+
+def test_a_suggestion_that_a_later_night_turns_down_is_rejected_and_a_successor_inherits(place: Place) -> None:
+    ledger = RuleLedger(place.paths.home)
+    edit = RuleEdit("add", toy.BAD)
+    ledger.put(Rule(edit.id, edit.text, "CLAUDE.md", "20260801T013000Z-ab12"))
+    assert place.hold(DEFAULTS).result.kinds[1].verdict == "rejected"
+    rule = ledger.get("CLAUDE.md", edit.id)
+    assert rule is not None and (rule.state, rule.losses > rule.wins) == ("rejected", True)
+
+
+def test_a_replacement_inherits_the_record_of_its_rule(place: Place) -> None:
+    old = RuleEdit("add", "Order changelog entries somehow.")
+    ledger = adopted(place, old, "20260801T013000Z-ab12", wins=5, losses=2)
+
+    class Replacing(RuleTable):
+        async def ask(self, question: Question) -> Answer:
+            answer = await super().ask(question)
+            return replace(answer, text=answer.text.replace('"op": "add", "rule_id": ""',
+                                                            f'"op": "replace", "rule_id": "{old.id}"'))  # fmt: skip
+
+    model = Replacing(toy.model().answer, toy.model().proposals)
+    assert place.hold(replace(QUICK, evolve_memory=False), model).result.verdict == "accepted"
+    new = ledger.get("claude-skill", RuleEdit("add", toy.GOOD).id)
+    assert new is not None and (new.replaces, new.wins, new.losses) == (old.id, 5 + 8, 2)
 
 
 def test_nothing_fails_nothing_is_asked(place: Place) -> None:

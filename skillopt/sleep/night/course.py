@@ -14,7 +14,7 @@ from skillopt.sleep.calls import all_of
 from skillopt.sleep.night.inputs import NightInputs, text_of
 from skillopt.sleep.night.trials import Bench, KindResult, Verdict, open_row, try_kind
 from skillopt.sleep.proposal.document import Document
-from skillopt.sleep.proposal.rules import Rule
+from skillopt.sleep.proposal.rules import Rule, RuleEdit, successor
 from skillopt.sleep.proposal.targets import Kind
 from skillopt.sleep.reflect import Lesson
 from skillopt.sleep.scoring.replay import Documents, Reply
@@ -84,6 +84,7 @@ def remember(bench: Bench, result: NightResult) -> None:
     """What the ledger keeps of a night. Running it again changes nothing."""
     ledger, night = bench.ledger, result.inputs.night
     documents = result.before
+    _measure(bench, result)
     for found in result.kinds:
         target = result.inputs.primary(found.kind)
         if target is None:
@@ -95,18 +96,48 @@ def remember(bench: Bench, result: NightResult) -> None:
         elif found.proposal:
             ledger.close_proposals([found.proposal])
         for edit in found.edits:
-            if edit.op == "delete" or ledger.get(target.name, edit.id) is not None:
-                continue
-            state = "rejected" if found.verdict == "rejected" else "proposed"
-            shown = found.shown
-            wins = sum(d > 0 for d in shown.differences.values()) if shown else 0
-            losses = sum(d < 0 for d in shown.differences.values()) if shown else 0
-            ledger.put(
-                Rule(edit.id, edit.text, target.name, night, edit.evidence, wins, losses, night, bench.model_key,
-                     bench.settings.rule_expiry_nights, state=state, reason=found.reason if state == "rejected" else "")
-            )  # fmt: skip
+            known = ledger.get(target.name, edit.id)
+            if edit.op != "delete" and (known is None or known.state in ("proposed", "removed")):
+                ledger.put(_tried(bench, found, edit, target.name, night))
         if found.verdict == "accepted":
             documents = _with(documents, found.kind, bench, found)
+
+
+def _tried(bench: Bench, found: KindResult, edit: RuleEdit, target: str, night: str) -> Rule:
+    """A rule with what its trial showed so far, over all nights that went on with it."""
+    rule = Rule(edit.id, edit.text, target, night, edit.evidence)
+    old = bench.ledger.get(target, edit.rule_id) if edit.op == "replace" else None
+    if old is not None:
+        rule = successor(old, edit.text, night=night, evidence=edit.evidence)
+    differences = found.shown.differences.values() if found.shown else ()
+    turned_down = found.verdict == "rejected"
+    return replace(
+        rule,
+        wins=rule.wins + sum(d > 0 for d in differences),
+        losses=rule.losses + sum(d < 0 for d in differences),
+        last_measured=night,
+        measured_on=bench.model_key,
+        expiry=bench.settings.rule_expiry_nights,
+        state="rejected" if turned_down else "proposed",
+        reason=found.reason if turned_down else "",
+    )
+
+
+def _measure(bench: Bench, result: NightResult) -> None:
+    """The record of each rule in force: a win or a loss for every request it was learned from that was replayed."""
+    night = result.inputs.night
+    for target in result.inputs.targets:
+        for rule in bench.ledger.rules(target.name):
+            asked = [lesson for lesson in result.lessons if lesson.task.id in rule.evidence and lesson.scored]
+            if rule.state != "in_force" or rule.last_measured == night or not asked:
+                continue
+            if target != result.inputs.primary(target.kind):
+                continue
+            losses = sum(lesson.failed for lesson in asked)
+            bench.ledger.put(
+                replace(rule, wins=rule.wins + len(asked) - losses, losses=rule.losses + losses,
+                        last_measured=night, measured_on=bench.model_key)
+            )  # fmt: skip
 
 
 def _kinds(bench: Bench) -> list[Kind]:

@@ -57,6 +57,7 @@ def facts_of(result: NightResult, spent: Spent, minutes: float, power: Power) ->
         "rejected_edits": [edit_json(edit) for edit in refused] + [_drop(d) for d in dropped if d not in unmatched],
         "unmatched_edits": [_drop(drop) for drop in unmatched],
         "gate_trials": [_trial(k) for k in result.kinds],
+        "skill_groups": [],
         "power": {"n": power.n, "needed": power.least, "smallest_gain": power.gain, "false_accepts": power.error},
         "test": None if result.sealed is None else {"before": result.sealed[0], "after": result.sealed[1]},
         "spend": {"calls": spent.calls, "tokens": spent.tokens, "cost": None if spent.unpriced else spent.usd,

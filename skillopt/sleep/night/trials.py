@@ -122,9 +122,9 @@ async def _reflected(
     if isinstance(found, Missing):
         return found
     pruned = [
-        RuleEdit("delete", rule_id=rule.id, why=rule.prunable)
+        RuleEdit("delete", rule_id=rule.id, why=why)
         for rule in ledger.rules(target.name)
-        if rule.state == "in_force" and rule.prunable
+        if rule.state == "in_force" and (why := rule.prunable(ledger.nights_after(rule.night)))
     ]
     edits, dropped = checked_edits(
         [*pruned, *found],

@@ -41,8 +41,8 @@ def rule_id(text: str) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule as the ledger keeps it. `measured_on` is the model key of the last measurement; `expiry` counts nights
-    left without a win; `replaces` names the rule whose history it inherited."""
+    """One rule as the ledger keeps it. `measured_on` is the model key of the last measurement; `expiry` is how many
+    nights it may stand without ever winning; `replaces` names the rule whose history it inherited."""
 
     id: str
     text: str
@@ -59,13 +59,12 @@ class Rule:
     state: State = "proposed"
     reason: str = ""
 
-    @property
-    def prunable(self) -> str:
-        """Why it should be proposed for deletion; "" when it should not."""
+    def prunable(self, age: int) -> str:
+        """Why it should be proposed for deletion, `age` nights after its own; "" when it should not."""
         if self.losses > self.wins:
             return f"lost {self.losses}, won {self.wins}"
-        if self.expiry <= 0 and self.wins == 0:
-            return "its time is over and it never won anything"
+        if age >= self.expiry and self.wins == 0:
+            return f"won nothing in {age} nights"
         return ""
 
 

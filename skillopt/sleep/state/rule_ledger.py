@@ -76,6 +76,10 @@ class RuleLedger:
         """The history, oldest first."""
         return [as_object(value) for _, value in self._all("night")]
 
+    def nights_after(self, night: str) -> int:
+        """How many nights were finished since one."""
+        return sum(as_text(row.get("night")) > night for row in self.nights())
+
     def put_night(self, night: str, row: JsonObject) -> None:
         """Keep or replace a night's row."""
         self._put("night", night, row)
