@@ -186,6 +186,32 @@ def test_a_replacement_inherits_the_record_of_its_rule(place: Place) -> None:
     assert new is not None and (new.replaces, new.wins, new.losses) == (old.id, 5 + 8, 2)
 
 
+def test_a_night_leaves_its_scores_its_errors_and_its_events(place: Place) -> None:
+    place.hold(DEFAULTS, Failing(place.model, 3, TransientModelError("HTTP 500: oops")))
+    home = place.paths.night(NIGHT)
+    found = json.loads(home.diagnostics.read_text())
+    assert found["verdict"] == "accepted" and found["evidence_lines_lost"] == 0
+    assert found["call_errors"] == ["HTTP 500: oops"]
+    phases = {reply["phase"] for reply in found["replies"]}
+    assert phases == {
+        "train",
+        "baseline",
+        *(f"trial:{k}:{s}" for k in ("skill", "memory") for s in ("before", "after")),
+    }
+    wrong = [r for r in found["replies"] if r["phase"] == "train" and r["id"].startswith("chg") and r["hard"] == 0]
+    assert len(wrong) == 3 * len([t for t in place.inputs.of_split("train") if t.cluster_id == "chg"])
+    assert all(r["reply"].startswith("Added") and r["why"] and r["reference_kind"] == "rule" for r in wrong)
+    events = [f"{e['stage']}/{e['event']}" for e in map(json.loads, home.evidence.read_text().splitlines())]
+    for event in ("cycle/start", "reflect/edit", "gate/trial", "gate/verdict", "stage/staged", "cycle/end"):
+        assert event in events
+
+
+def test_evidence_that_cannot_be_written_is_counted_in_the_report(place: Place) -> None:
+    place.paths.night(NIGHT).evidence.mkdir(parents=True)
+    night = place.hold()
+    assert "lines of evidence could not be written" in (night.directory / "report.md").read_text()
+
+
 def test_nothing_fails_nothing_is_asked(place: Place) -> None:
     good = RuleTable(lambda documents, request: "Breaking SHOP-1", ())
     night = place.hold(model=good)

@@ -22,6 +22,7 @@ from skillopt.sleep.calls import Calls, Role, spent_of
 from skillopt.sleep.errors import HandoffPending, Locked
 from skillopt.sleep.meter import Caps, Meter
 from skillopt.sleep.night.course import NightResult, hold, remember, trials_of
+from skillopt.sleep.night.diagnostics import diagnostics_of, tell
 from skillopt.sleep.night.inputs import NightInputs, pinned
 from skillopt.sleep.night.report import facts_of, report_of
 from skillopt.sleep.night.trials import Bench
@@ -218,7 +219,9 @@ def _close(bench: Bench, room: Workroom, result: NightResult) -> Night:
     settings, inputs, calls, paths, prompts = room.settings, result.inputs, room.calls, room.paths, room.prompts
     power = power_for(settings, inputs)
     facts = facts_of(result, calls.spent, calls.minutes(), power)
-    report = report_of(result, calls.spent, calls.minutes(), power, models=calls.model_key(), prompts=prompts.hash)
+    lost = room.evidence.failures
+    report = report_of(result, calls.spent, calls.minutes(), power, models=calls.model_key(), prompts=prompts.hash,
+                       lost=lost)  # fmt: skip
     manifest = Manifest(
         night=inputs.night,
         project=inputs.project,
@@ -232,6 +235,11 @@ def _close(bench: Bench, room: Workroom, result: NightResult) -> Night:
     )
     directory = stage(paths, manifest, proposals_of(bench, result), report=report, facts=facts)
     remember(bench, result)
+    for found in result.kinds:
+        tell(room.evidence, found)
+    room.evidence.write("stage", "staged", directory=str(directory), verdict=result.verdict)
+    found = diagnostics_of(result, calls.errors, room.evidence.failures)
+    write_text(paths.night(inputs.night).diagnostics, json.dumps(found, ensure_ascii=False, indent=2) + "\n")
     for backend in bench.replayer.calls.backends():
         if isinstance(backend, Handoff):
             backend.finish()

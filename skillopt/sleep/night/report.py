@@ -99,8 +99,11 @@ def _look(look: Look) -> dict[str, JsonValue]:
     }
 
 
-def report_of(result: NightResult, spent: Spent, minutes: float, power: Power, *, models: str, prompts: str) -> str:
-    """`report.md`."""
+def report_of(
+    result: NightResult, spent: Spent, minutes: float, power: Power, *, models: str, prompts: str,
+    lost: int = 0,
+) -> str:  # fmt: skip
+    """`report.md`. `lost` are lines of evidence that could not be written."""
     inputs = result.inputs
     lines = [f"# Night {inputs.night}", "", f"**{result.verdict.replace('_', ' ')}.** {_SAID[result.verdict]}"]
     lines += [_escaped(result.reason) + ".", ""] if result.reason else [""]
@@ -116,6 +119,8 @@ def report_of(result: NightResult, spent: Spent, minutes: float, power: Power, *
     unreported = f", {spent.estimated} of them estimated" if spent.estimated else ""
     lines += ["## Spent", "", f"{spent.calls} calls{unreported}, {spent.tokens:,} tokens, {minutes:.1f} minutes. "
               f"Models: {_escaped(models)}. Prompts: {prompts[:12]}.", ""]  # fmt: skip
+    if lost:
+        lines += [f"{lost} lines of evidence could not be written.", ""]
     lines += _commands(result)
     return redact("\n".join(lines))
 
