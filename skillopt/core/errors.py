@@ -35,6 +35,11 @@ class DataError(SkillOptError):
     """Items, splits or a skill file are missing, malformed or inconsistent."""
 
 
+class ItemFault(DataError):
+    """What one item needs is gone, or is something else than at the start. Refused at load like any `DataError`; once a
+    run is under way the item is `Missing`, and the others go on."""
+
+
 class RunDirError(SkillOptError):
     """The run directory is foreign, read-only, locked by another process, or holds a run with another configuration."""
 

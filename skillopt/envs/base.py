@@ -63,7 +63,8 @@ class Env(Protocol):
         ...
 
     def messages(self, item: Item, skill_text: str) -> tuple[Message, ...]:
-        """The first request: system message (shared text, then the skill), then the item. No gold value in it."""
+        """The first request: system message (shared text, then the skill), then the item. No gold value in it.
+        Raises `ItemFault` where a file of the item is gone."""
         ...
 
     def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
@@ -156,7 +157,7 @@ class GivesFiles(Protocol):
     """An environment whose items have files that an agent finds in its directory."""
 
     def given_files(self, item: Item) -> Mapping[str, bytes]:
-        """Relative path → content; no gold value among them. Raises `DataError`."""
+        """Relative path → content; no gold value among them. Raises `ItemFault`."""
         ...
 
 

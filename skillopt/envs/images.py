@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillopt.core.errors import DataError
+from skillopt.core.errors import ItemFault
 from skillopt.core.json_types import JsonObject
 
 _KEPT_BYTES = 256 << 20
@@ -34,36 +34,40 @@ class Images:
         """How many images were encoded so far."""
 
     def find(self, name: str, where: str, hint: str = "") -> Path:
-        """The file of a name that an item states. Raises `DataError`."""
+        """The file of a name that an item states. Raises `ItemFault`."""
         candidates = [root / name for root in self._roots]  # an absolute name stays itself
         if self._given is not None:
             candidates += [self._given / "images" / name, self._given / Path(name).name]
         for path in candidates:
             if path.is_file():
                 return path
-        raise DataError(f"{where}: the image {name!r} is not there", hint=hint or "looked below " + self._looked())
+        raise ItemFault(f"{where}: the image {name!r} is not there", hint=hint or "looked below " + self._looked())
 
     def digest(self, name: str, where: str, hint: str = "") -> str:
-        """SHA-256 of an image's bytes. Raises `DataError` for one that is missing, unreadable or no image."""
+        """SHA-256 of an image's bytes. Raises `ItemFault` for one that is missing, unreadable or no image."""
         path = self.find(name, where, hint)
         seen = self._seen(path)
         return seen if seen else self._read(path, where)[0]
 
-    def part(self, name: str, where: str) -> JsonObject:
-        """The image as a content part of a message."""
-        return {"type": "image_url", "image_url": {"url": self.uri(name, where), "detail": self._detail}}
+    def part(self, name: str, where: str, expected: str = "") -> JsonObject:
+        """The image as a content part of a message. Raises `ItemFault`, also for another image than the `expected` one
+        (its digest)."""
+        return {"type": "image_url", "image_url": {"url": self.uri(name, where, expected), "detail": self._detail}}
 
-    def uri(self, name: str, where: str) -> str:
+    def uri(self, name: str, where: str, expected: str = "") -> str:
         """The image as a data URI; encoded the first time that its content is asked for."""
         path = self.find(name, where)
         seen = self._seen(path)
-        if seen in self._encoded:
-            self._encoded.move_to_end(seen)
-            return self._encoded[seen]
-        key, content = self._read(path, where)
-        if key not in self._encoded:
-            self._keep(key, f"data:image/{_kind(content, path, where)};base64,{base64.b64encode(content).decode()}")
-        return self._encoded[key]
+        if seen not in self._encoded:
+            seen, content = self._read(path, where)
+            if seen not in self._encoded:
+                self._keep(
+                    seen, f"data:image/{_kind(content, path, where)};base64,{base64.b64encode(content).decode()}"
+                )
+        if expected and seen != expected:
+            raise ItemFault(f"{where}: the image {path} has changed since the items were read")
+        self._encoded.move_to_end(seen)
+        return self._encoded[seen]
 
     def _keep(self, key: str, uri: str) -> None:
         self.encoded += 1
@@ -82,7 +86,7 @@ class Images:
         try:
             signature, content = _signature(path), path.read_bytes()
         except OSError as error:
-            raise DataError(f"{where}: the image {path} cannot be read: {error.strerror}") from error
+            raise ItemFault(f"{where}: the image {path} cannot be read: {error.strerror}") from error
         _kind(content, path, where)
         key = hashlib.sha256(content).hexdigest()
         self._known[path] = (signature, key)
@@ -99,8 +103,8 @@ def _signature(path: Path) -> tuple[int, int]:
 
 
 def _kind(content: bytes, path: Path, where: str) -> str:
-    """The format by its first bytes. Raises `DataError` for what no vision model takes."""
+    """The format by its first bytes. Raises `ItemFault` for what no vision model takes."""
     for start, kind in _KINDS.items():
         if content.startswith(start):
             return kind
-    raise DataError(f"{where}: {path} is no PNG, JPEG, GIF or WebP image", hint="convert it, or fetch it again")
+    raise ItemFault(f"{where}: {path} is no PNG, JPEG, GIF or WebP image", hint="convert it, or fetch it again")

@@ -1,9 +1,9 @@
 """One rollout: the agent's attempt or the episode, then the score.
 
-A lost attempt is `Missing` with the provider's words, and so is one whose judge gave no verdict; what must end the run
-(`StopRun`, `ReplayMiss`, a fault of data or scorer) passes through. An answer that was cut off scores 0.0, because the
-model answered and the answer does not fit what the configuration allows. A refusal is an answer and is scored. Whatever
-is not an agent is a chat model.
+A lost attempt is `Missing` with the provider's words, and so is one whose judge gave no verdict, or whose item lost a
+file on the way; what must end the run (`StopRun`, `ReplayMiss`, a fault of data or scorer) passes through. An answer
+that was cut off scores 0.0, because the model answered and the answer does not fit what the configuration allows. A
+refusal is an answer and is scored. Whatever is not an agent is a chat model.
 The target reads the skill without its empty regions, so that a placeholder changes no request.
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import ConfigError, ItemFault
 from skillopt.core.item import Item
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
@@ -86,7 +86,10 @@ async def _rolled_out(
         given=lambda: given_files(env, item),
         rollout=name,
     )
-    attempt = await _attempt(env, task, target, call.scoring)
+    try:
+        attempt = await _attempt(env, task, target, call.scoring)
+    except ItemFault as fault:
+        attempt = Attempt(lost=str(fault))
     rollout = Rollout(
         item=item,
         skill_hash=skill.hash,

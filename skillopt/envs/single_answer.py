@@ -128,8 +128,9 @@ class SingleAnswerEnv(ABC, Generic[S]):
         return ({"type": "text", "text": text}, *(self.image_part(item, name) for name in names))
 
     def image_part(self, item: Item, name: str) -> JsonObject:
-        """One image as a part of a message."""
-        return self._images.part(name, f"item {item.id!r}")
+        """One image as a part of a message. Raises `ItemFault` where it is not the one that the item was read with."""
+        known = dict(zip(self.image_names(item), map(str, self._seen(item)), strict=False))
+        return self._images.part(name, f"item {item.id!r}", known.get(name, ""))
 
     def next_turn(self, item: Item, turns: Sequence[Turn]) -> str | None:
         if len(turns) >= self._config.max_turns:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from skillopt.core.aio import gather_all
 from skillopt.core.change import Change, with_items
-from skillopt.core.errors import ModelError, StopRun
+from skillopt.core.errors import ItemFault, ModelError, StopRun
 from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -164,10 +165,14 @@ async def reflect(
     return Reflection(tuple(done))
 
 
-def _target_prompt(env: Env, rollout: Rollout) -> str:
-    """The target's system message without the skill, so that the skill stands in the prompt exactly once."""
-    first = env.messages(rollout.item, "")[0]
-    return first.content if first.role == "system" and isinstance(first.content, str) else ""
+def target_prompt(env: Env, rollouts: Sequence[Rollout]) -> str:
+    """The target's system message without the skill, so that the skill stands in the prompt exactly once. That of the
+    first item whose files are all there."""
+    for rollout in rollouts:
+        with suppress(ItemFault):
+            first = env.messages(rollout.item, "")[0]
+            return first.content if first.role == "system" and isinstance(first.content, str) else ""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -193,7 +198,7 @@ def _full_prompts(kind: str, shown: Shown, env: Env, ctx: StageContext) -> tuple
         "analyst_user",
         skill=shown.skill.text.strip(),
         limit=ctx.mode.limit(s.learning_rate),
-        target_prompt=_target_prompt(env, shown.group[0]),
+        target_prompt=target_prompt(env, shown.group),
         previous=shown.buffer_text,
         meta_skill=ctx.meta_skill,
         kind=kind,

@@ -14,7 +14,7 @@ from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.errors import ConfigError, ItemFault
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, as_text
@@ -108,7 +108,7 @@ class OfficeQAEnv:
             try:
                 seen = shown_pages(item, self._roots, oracle=self._settings.oracle_pages)
             except OSError as error:
-                raise DataError(f"item {item.id!r}: {error}") from error
+                raise ItemFault(f"item {item.id!r}: {error}") from error
         return conversation(self._asked(item, skill_text), Reset(seen), ())
 
     def turn_messages(self, item: Item, skill_text: str, start: Reset, played: Sequence[Played]) -> tuple[Message, ...]:
@@ -137,7 +137,7 @@ class OfficeQAEnv:
         try:
             return {f"docs/{name}": path.read_bytes() for name, path in opened(item, self._roots).files.items()}
         except OSError as error:
-            raise DataError(f"item {item.id!r}: {error}") from error
+            raise ItemFault(f"item {item.id!r}: {error}") from error
 
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         end = attempt.episode

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.errors import ConfigError, ItemFault
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue, as_text
@@ -113,7 +113,7 @@ class SpreadsheetBenchEnv:
         try:
             seen = preview(Path(self._settings.data_root) / first_case(item).given)
         except OSError as error:
-            raise DataError(f"item {item.id!r}: {error}") from error
+            raise ItemFault(f"item {item.id!r}: {error}") from error
         return conversation(self._asked(item, skill_text), Reset(seen), ())
 
     def turn_messages(self, item: Item, skill_text: str, start: Reset, played: Sequence[Played]) -> tuple[Message, ...]:
@@ -137,7 +137,7 @@ class SpreadsheetBenchEnv:
         try:
             return {INPUT: (Path(self._settings.data_root) / first_case(item).given).read_bytes()}
         except OSError as error:
-            raise DataError(f"item {item.id!r}: {error}") from error
+            raise ItemFault(f"item {item.id!r}: {error}") from error
 
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         return await rollout.score(item, attempt, self._bounds, ctx.executor)

@@ -20,7 +20,7 @@ from skillopt.model.replies import ask_json
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.factorial.pool import Proposal
 from skillopt.optimizer.modes import PATCH
-from skillopt.optimizer.reflect import Group
+from skillopt.optimizer.reflect import Group, target_prompt
 from skillopt.optimizer.schemas.edits import FAILURE_REPLY, AnalystReply, read_analyst
 from skillopt.optimizer.trajectory import Task, estimated_tokens, render_group
 from skillopt.records.vocabulary import Stage
@@ -67,12 +67,11 @@ async def ask(shown: Shown, env: Env, ctx: StageContext, *, lines: int) -> tuple
     fixed = (system, shown.skill.text, shown.believed, shown.differences)
     spent = sum(map(estimated_tokens, fixed)) + 400
     tasks = [Task(env.task_text(r.item), hidden_reference(env, r.item)) for r in shown.failures]
-    first = env.messages(shown.failures[0].item, "")[0]
     user = ctx.prompts.render(
         "analyst_factorial_user",
         skill=shown.skill.text.strip(),
         limit=PATCH.limit(settings.learning_rate),
-        target_prompt=first.content if first.role == "system" and isinstance(first.content, str) else "",
+        target_prompt=target_prompt(env, shown.failures),
         believed=shown.believed,
         differences=shown.differences,
         trajectories=render_group(shown.failures, tasks, token_budget=max(1000, settings.prompt_token_budget - spent)),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
+from skillopt.core.outcome import Missing
 from skillopt.core.skill import Skill
 from skillopt.envs.data.loading import Row
 from skillopt.envs.docvqa.adapter import DocVQAEnv
@@ -21,6 +22,7 @@ from skillopt.envs.docvqa.rollout import anls, score
 from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.runner import run_batch
+from skillopt.optimizer.reflect import target_prompt
 from skillopt.records.vocabulary import Stage
 
 from ..conftest import Config, Model, shared, split_dir, write
@@ -135,6 +137,25 @@ async def test_gold_scores_one(place: Path) -> None:
     env = env_of(place)
     for item in env.load().train:
         assert (await scored(env, item, env.gold_reply(item) or "")).hard == 1.0
+
+
+async def test_an_image_that_goes_or_changes_on_the_way_is_missing_and_the_others_go_on(place: Path) -> None:
+    env = env_of(place)
+    items = env.load().test
+    paths = [place.parent / str(item.data["image_path"]) for item in items]
+    gone, changed, kept = list(dict.fromkeys(paths))[:3]
+    gone.unlink()
+    changed.write_bytes(kept.read_bytes())
+    model = Model(lambda request: "<answer>6,489</answer>")
+    rollouts = await run_batch(env, items, Skill("# S"), model, stage=Stage.EVAL, progress=lambda _: None, width=2)
+    told = {path: r.outcome.error for path, r in zip(paths, rollouts, strict=True) if isinstance(r.outcome, Missing)}
+    lost = [n for n, path in enumerate(paths) if path in (gone, changed)]
+    assert set(told) == {gone, changed} and len(model.requests) == len(items) - len(lost) > 0
+    assert f"the image 'images/{gone.name}' is not there" in told[gone]
+    assert told[changed].endswith(f": the image {changed} has changed since the items were read")
+    whole = rollouts[paths.index(kept)]
+    assert target_prompt(env, [rollouts[0], whole]) == env.messages(whole.item, "")[0].content
+    assert target_prompt(env, [rollouts[0]]) == ""
 
 
 def test_a_missing_image_names_file_and_command(place: Path) -> None:

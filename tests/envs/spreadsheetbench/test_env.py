@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillopt.agents.base import Attempt
+from skillopt.agents.base import Attempt, Task
 from skillopt.agents.left_files import LeftFiles
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.outcome import Missing, Scored
@@ -171,6 +171,22 @@ async def test_a_broken_workbook_is_missing(root: Path, name: str) -> None:
     outcome = (await run_one(env, item, SKILL, said(fenced(DOUBLE)), Call("rollout"))).outcome
     assert isinstance(outcome, Missing)
     assert "is no workbook (BadZipFile" in outcome.error and "\n" not in outcome.error
+
+
+async def test_a_workbook_that_goes_is_missing_for_an_agent_too(root: Path) -> None:
+    """An agent gets it as a file, before anything is asked of it."""
+    env = env_of(root)
+    item = first_item(env)
+    (root / f"spreadsheet/{item.id}/1_{item.id}_input.xlsx").unlink()
+
+    class Agent:
+        model = "agent"
+
+        async def attempt(self, task: Task) -> Attempt:
+            raise AssertionError(task.given())
+
+    rollout = await run_one(env, item, SKILL, Agent(), Call("rollout"))
+    assert isinstance(rollout.outcome, Missing) and "No such file" in rollout.outcome.error
 
 
 async def test_an_item_without_cases_is_missing(root: Path) -> None:
