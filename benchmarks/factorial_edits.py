@@ -13,7 +13,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from benchmarks.factorial_worlds import Shape, World
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.skill import Skill
 from skillopt.optimizer.factorial.compose import Composed, compose
 from skillopt.optimizer.factorial.pool import Subset

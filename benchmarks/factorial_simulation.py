@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from benchmarks.factorial_edits import EditWorld
 from benchmarks.factorial_worlds import SHAPES, World
 from skillopt.config.derived import factorial_calls
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.optimizer.factorial.compose import relations, unusable
 from skillopt.optimizer.factorial.pool import Proposal
 from skillopt.optimizer.factorial.search import Ask, Search, Settings

@@ -1,7 +1,7 @@
 """The skill document: text, YAML header, protected regions, hash.
 
 The text is the truth; header and regions are spans of it. A region is a marker pair at the document's end; the header
-is `---` … `---` at the very top. Both are read-only for edits (`core.editor`).
+is `---` … `---` at the very top. Both are read-only for edits (`core.editing.editor`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Score, compute_score

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.json_types import JsonObject
-from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill, skill_hash
 from skillopt.engine.decision import Decision, Measured, Proof

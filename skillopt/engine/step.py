@@ -13,7 +13,7 @@ from typing import Any
 
 from skillopt.config.derived import credit_mode
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Patch
+from skillopt.core.editing.edit import Patch
 from skillopt.core.errors import StopRun
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout

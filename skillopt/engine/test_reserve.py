@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from skillopt.core.regions import without_empty_regions
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.spending.bill import item_cost, largest_call

@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillopt.config.derived import rule_name
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.errors import FatalModelError, PatienceOver, StopRun
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.core.regions import without_empty_regions
 from skillopt.engine.acceptance.choose import rule_of
 from skillopt.engine.acceptance.rule import AcceptanceRule
 from skillopt.engine.baseline import baseline, unmeasured

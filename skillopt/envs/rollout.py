@@ -15,11 +15,11 @@ from typing import Protocol
 
 from skillopt.agents.base import Agent, Attempt, Task, TokenSums
 from skillopt.agents.chat import ChatAgent
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.errors import ConfigError, ItemFault
 from skillopt.core.item import Item
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
-from skillopt.core.regions import without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, given_files, reads_workspace

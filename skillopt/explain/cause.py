@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.explain.evidence import Alone, Support, edit_support, pair_support, step_support, trial_alone
 from skillopt.records.codec import encode_record

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.ngrams import words_of
 from skillopt.records.codec import encode_record

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch
+from skillopt.core.editing.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
+from skillopt.core.editing.regions import region_text, with_slow_update
 from skillopt.core.json_types import JsonValue
-from skillopt.core.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
-from skillopt.core.regions import region_text, with_slow_update
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.explain.cause import (
     INITIAL,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skillopt.core.editing.origins import Hunk, Line, text_of, undo
 from skillopt.core.errors import RunDirError
 from skillopt.core.json_types import JsonValue
-from skillopt.core.origins import Hunk, Line, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.cause import INITIAL, Cause
 from skillopt.explain.lineage import Lineage, Proof, Version

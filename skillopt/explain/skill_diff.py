@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+from skillopt.core.editing.origins import lines_of
 from skillopt.core.errors import RunDirError
 from skillopt.core.json_types import JsonValue
-from skillopt.core.origins import lines_of
 from skillopt.core.skill import Skill
 from skillopt.explain.cause import Cause
 from skillopt.explain.provenance import Traced

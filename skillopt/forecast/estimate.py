@@ -12,7 +12,7 @@ from typing import Protocol
 
 from skillopt.config import Config
 from skillopt.config.backends import AGENTS
-from skillopt.core.regions import without_empty_regions
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.judged import judge_texts

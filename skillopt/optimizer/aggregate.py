@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change, Documents, at_level, concatenated
+from skillopt.core.editing.change import Change, Documents, at_level, concatenated
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional

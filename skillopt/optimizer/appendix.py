@@ -2,8 +2,8 @@
 
 A lapse is a failure although a right rule exists: another rule would only be ignored too. Its reminder travels beside
 the patch of an analyst's reply, a reply may hold nothing else, and it is the engine that asks the gate about it. Here
-are the shapes of such replies, the one key that makes two notes one (`core.regions.note_key`), and the call that
-shortens a list that has grown too long.
+are the shapes of such replies, the one key that makes two notes one (`core.editing.regions.note_key`), and the call
+that shortens a list that has grown too long.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from skillopt.core.editing.regions import note_key, without_markers
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
-from skillopt.core.regions import note_key, without_markers
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional
 from skillopt.optimizer.schemas.edits import AnalystReply

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from skillopt.core.change import Change
+from skillopt.core.editing.change import Change
 from skillopt.core.errors import ModelError, ReplyError, StopRun
 from skillopt.core.json_types import JsonValue, as_object
 from skillopt.core.skill import Skill

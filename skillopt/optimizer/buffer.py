@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from skillopt.core.change import Document, Payload, Suggestion
-from skillopt.core.edit import Edit
+from skillopt.core.editing.change import Document, Payload, Suggestion
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object, as_text
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.reflect import Group

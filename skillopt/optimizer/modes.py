@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skillopt.core.change import Change, Document, Documents, Payload, Suggestion, Suggestions
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.change import Change, Document, Documents, Payload, Suggestion, Suggestions
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.errors import ConfigError
 from skillopt.core.json_types import JsonObject
 from skillopt.optimizer.schemas.edits import (

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change, Rewrite
-from skillopt.core.edit import EditReport
+from skillopt.core.editing.change import Change, Rewrite
+from skillopt.core.editing.edit import EditReport
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.leakage import VetoedEdit

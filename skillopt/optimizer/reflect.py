@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change, with_items
+from skillopt.core.editing.change import Change, with_items
 from skillopt.core.errors import ItemFault, ModelError, StopRun
 from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout

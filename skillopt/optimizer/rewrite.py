@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillopt.core.change import Documents, Rewrite, Suggestion
-from skillopt.core.regions import restored
+from skillopt.core.editing.change import Documents, Rewrite, Suggestion
+from skillopt.core.editing.regions import restored
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext
 from skillopt.optimizer.optional import ask_optional

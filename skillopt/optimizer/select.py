@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from skillopt.core.change import Change, with_items
+from skillopt.core.editing.change import Change, with_items
 from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import Skill
 from skillopt.optimizer.context import StageContext

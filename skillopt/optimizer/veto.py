@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from skillopt.config import OptimizerSection
 from skillopt.config.skill_header import read_header
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch
 from skillopt.core.leakage import VetoedEdit
 from skillopt.core.lint import Document, Finding, new_errors
 from skillopt.core.skill import Skill

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.records.codec import decode
 from skillopt.records.gate import TrialRecord

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from skillopt.agents.skill_files import PROVENANCE, SKILL_FILE, File
 from skillopt.config.skill_header import read_header
+from skillopt.core.editing.regions import without_empty_regions, without_markers
 from skillopt.core.errors import DataError
 from skillopt.core.lint import Document, Finding, Header, lint
-from skillopt.core.regions import without_empty_regions, without_markers
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.lint_file import leaks_of_run
 from skillopt.model.tokens import expected

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.leakage import Leak, LeakIndex, strip_leaks
 from skillopt.core.ngrams import NgramFilter, ngrams, words_of
 from skillopt.core.skill import Skill

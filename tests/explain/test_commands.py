@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from skillopt.cli.main import invoke
-from skillopt.core.origins import lines_of
+from skillopt.core.editing.origins import lines_of
 from tests.explain.conftest import MODES
 from tests.explain.toy_runs import SKILL, write_project
 

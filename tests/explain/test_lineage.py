@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
-from skillopt.core.regions import with_appendix, with_slow_update
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch
+from skillopt.core.editing.regions import with_appendix, with_slow_update
 from skillopt.core.skill import Skill
 from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced, trace

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from skillopt.core.editing.origins import lines_of, text_of
 from skillopt.core.errors import RunDirError
-from skillopt.core.origins import lines_of, text_of
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.provenance import Provenance, Traced, trace
 from skillopt.records.reading import open_run

@@ -10,7 +10,7 @@ import pytest
 
 from skillopt.cli.main import invoke
 from skillopt.config import OptimizerSection
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.skill import Skill
 from skillopt.engine.run.prepare import leak_index
 from skillopt.envs.base import Splits

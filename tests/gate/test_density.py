@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.regions import with_appendix, with_slow_update
+from skillopt.core.editing.regions import with_appendix, with_slow_update
 from skillopt.core.skill import Skill
 from skillopt.gate.density import LEADING_WORDS, bonus, density
 from skillopt.gate.strict import StrictGate, Unit

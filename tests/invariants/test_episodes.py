@@ -17,8 +17,8 @@ import pytest
 
 from benchmarks.kill_resume import campaign
 from skillopt.config import load_config, parse_overrides
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.errors import ConfigError
-from skillopt.core.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.opening import open_run_context

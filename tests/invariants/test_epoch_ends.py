@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.kill_resume import campaign
-from skillopt.core.regions import slow_update_text, without_empty_regions
+from skillopt.core.editing.regions import slow_update_text, without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.testing.latency_server import Behaviour
 from skillopt.testing.rig import Rig

@@ -22,7 +22,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from skillopt.core.regions import without_empty_regions
+from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.testing import latency_server
 from skillopt.testing.latency_server import Behaviour, counted

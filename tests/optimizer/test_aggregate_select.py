@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.errors import ReplyError, TransientModelError
 from skillopt.optimizer.aggregate import aggregate
 from skillopt.optimizer.schemas.edits import read_ranking

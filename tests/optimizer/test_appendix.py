@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt.core.editing.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.errors import FatalModelError, TransientModelError
-from skillopt.core.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.model.types import ChatReply
 from skillopt.optimizer.appendix import CAUSES, LABELS, consolidate, new_notes, read_notes

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.errors import BudgetExceeded, TransientModelError
 from skillopt.model.types import ChatReply
 from skillopt.optimizer.autonomous import BatchScore, decide, read_count

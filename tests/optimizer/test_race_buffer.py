@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillopt.core.change import with_items
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.change import with_items
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.core.rollout import Rollout

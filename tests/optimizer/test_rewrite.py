@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.change import Document, Documents, Suggestion, Suggestions
+from skillopt.core.editing.change import Document, Documents, Suggestion, Suggestions
 from skillopt.core.errors import BudgetExceeded, TransientModelError
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 from skillopt.model.types import ChatReply

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.change import PRIORITIES, SOURCE_TYPES, SUGGESTION_TYPES
+from skillopt.core.editing.change import PRIORITIES, SOURCE_TYPES, SUGGESTION_TYPES
 from skillopt.core.errors import ConfigError, ReplyError
 from skillopt.optimizer.modes import FULL_REWRITE, PATCH, REWRITE, update_mode
 from skillopt.optimizer.schemas.rewrite import read_documents, read_rewrite, read_suggestions

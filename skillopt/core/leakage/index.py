@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.leakage.leak import SOURCES, Leak, VetoedEdit, leaks_from
 from skillopt.core.leakage.numbers import joined_digits, telling_pieces
 from skillopt.core.leakage.quotes import MAX_QUOTED, MIN_DIGITS, MIN_QUOTE, MIN_WORDS, Quotable, edges_of

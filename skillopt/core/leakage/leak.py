@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonValue
 from skillopt.core.lint.finding import Finding
 

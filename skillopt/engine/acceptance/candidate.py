@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from skillopt.config.derived import LEAST_TRIAL
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import Fallback, apply_patch
-from skillopt.core.regions import region_text, slow_update_text, with_slow_update, without_empty_regions
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import Fallback, apply_patch
+from skillopt.core.editing.regions import region_text, slow_update_text, with_slow_update, without_empty_regions
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.trial import try_on

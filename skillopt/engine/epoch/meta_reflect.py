@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from skillopt.core.change import Change
+from skillopt.core.editing.change import Change
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.engine.acceptance.decide import write_decision
 from skillopt.engine.batches import StepPlan

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import replace
 
 from skillopt.core.aio import gather_all
-from skillopt.core.regions import region_text, with_slow_update
+from skillopt.core.editing.regions import region_text, with_slow_update
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.decide import write_decision

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.change import Change
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.rollout import Rollout

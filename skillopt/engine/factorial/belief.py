@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonValue
 from skillopt.core.rollout import Rollout
 from skillopt.optimizer.factorial.model import Effect

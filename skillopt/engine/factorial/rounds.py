@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout

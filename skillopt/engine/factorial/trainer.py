@@ -14,7 +14,7 @@ from functools import partial
 
 from skillopt.config.derived import factorial_calls
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.errors import StopRun
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skillopt.core.edit import Patch
-from skillopt.core.editor import apply_patch
+from skillopt.core.editing.edit import Patch
+from skillopt.core.editing.editor import apply_patch
 from skillopt.core.json_types import JsonObject
 from skillopt.engine.factorial.found import Round
 from skillopt.engine.run.context import RunContext

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
+from skillopt.core.editing.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.leakage import VetoedEdit
-from skillopt.core.regions import appendix_notes, note_key, with_appendix
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.decide import decide

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from skillopt.agents.skill_files import SKILL_FILE
 from skillopt.config import Config
+from skillopt.core.editing.regions import with_block
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
 from skillopt.core.leakage import LeakIndex
-from skillopt.core.regions import with_block
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillopt.core.change import Change, Documents, Rewrite, Suggestion, Suggestions, with_items
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
+from skillopt.core.editing.change import Change, Documents, Rewrite, Suggestion, Suggestions, with_items
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch
 from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext

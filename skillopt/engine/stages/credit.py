@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from skillopt.config.derived import LEAST_TRIAL, credit_budget
 from skillopt.core.aio import gather_all
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.engine.acceptance.trial import default_trial, run_trial
 from skillopt.engine.run.context import count_rollouts
 from skillopt.engine.run.telling.stages import staged

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import partial
 
 from skillopt.core.aio import gather_all
-from skillopt.core.change import Change, Documents, with_items
+from skillopt.core.editing.change import Change, Documents, with_items
 from skillopt.core.item import Item
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillopt.config.derived import keeps_drafts
-from skillopt.core.change import Documents, Payload
+from skillopt.core.editing.change import Documents, Payload
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout

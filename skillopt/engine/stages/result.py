@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from skillopt.core.change import Change, Rewrite
-from skillopt.core.edit import Edit
+from skillopt.core.editing.change import Change, Rewrite
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.core.leakage import VetoedEdit
 from skillopt.core.rollout import Rollout

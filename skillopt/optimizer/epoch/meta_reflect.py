@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skillopt.core.change import Change, with_items
+from skillopt.core.editing.change import Change, with_items
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import JsonObject, as_array, as_number, as_object, as_text
 from skillopt.core.skill import Skill

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skillopt.core.regions import slow_update_text, without_markers
+from skillopt.core.editing.regions import slow_update_text, without_markers
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env
 from skillopt.optimizer.context import StageContext

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill

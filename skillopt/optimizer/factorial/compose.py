@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch, located, protected_intact
-from skillopt.core.regions import without_markers
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch, located, protected_intact
+from skillopt.core.editing.regions import without_markers
 from skillopt.core.skill import Skill, Span
 
 

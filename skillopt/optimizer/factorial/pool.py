@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.hashing import skill_hash
 from skillopt.optimizer.factorial.identity import SAME, Meaning, Vocabulary
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from skillopt.core.change import Change, with_items
-from skillopt.core.edit import OPS, Edit, Patch
+from skillopt.core.editing.change import Change, with_items
+from skillopt.core.editing.edit import OPS, Edit, Patch
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import JsonObject, JsonValue
 

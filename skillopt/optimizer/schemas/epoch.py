@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from skillopt.core.edit import OPS
+from skillopt.core.editing.edit import OPS
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import JsonObject, JsonValue, as_object
 

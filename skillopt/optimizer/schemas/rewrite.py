@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from skillopt.core.change import (
+from skillopt.core.editing.change import (
     PRIORITIES,
     SOURCE_TYPES,
     SUGGESTION_TYPES,

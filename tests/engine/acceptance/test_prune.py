@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from skillopt.config import load_config, parse_overrides
-from skillopt.core.edit import Edit
-from skillopt.core.regions import with_slow_update
+from skillopt.core.editing.edit import Edit
+from skillopt.core.editing.regions import with_slow_update
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.prune import Pruned, prune
 from skillopt.engine.measure import measure

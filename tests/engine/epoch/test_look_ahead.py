@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillopt.core.regions import with_slow_update
+from skillopt.core.editing.regions import with_slow_update
 from skillopt.core.skill import Skill
 from skillopt.engine.epoch.end import look_ahead
 from tests.engine.epoch.stage import Ran, append, guide, play, remember, text_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.change import Suggestions
-from skillopt.core.edit import Patch
+from skillopt.core.editing.change import Suggestions
+from skillopt.core.editing.edit import Patch
 from skillopt.core.errors import ReplyError
 from skillopt.optimizer.epoch.meta_reflect import MOST_WORDS, read_meta
 from skillopt.optimizer.modes import PATCH, REWRITE

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kill_resume import campaign
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.factorial import half_width
 from skillopt.optimizer.factorial.compose import compose

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillopt.core.regions import appendix_notes, note_key, with_appendix, without_empty_regions
+from skillopt.core.editing.regions import appendix_notes, note_key, with_appendix, without_empty_regions
 from skillopt.core.skill import APPENDIX, Skill
 from skillopt.testing.rig import Rig
 from skillopt.testing.toy_task import answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonValue
 from skillopt.optimizer.factorial.analyst import _proposal, schema
 from skillopt.optimizer.factorial.pool import Pool, Proposal

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 from skillopt.optimizer.factorial.compose import compose, relations, unusable
 from tests.examples import many
@@ -58,8 +58,8 @@ def test_the_empty_subset_is_the_base(text: str, pool: list[Edit]) -> None:
 @settings(max_examples=many(200))
 @given(pools)
 def test_one_edit_alone_is_what_the_editor_makes_of_it(pool: list[Edit]) -> None:
-    from skillopt.core.edit import Patch
-    from skillopt.core.editor import apply_patch
+    from skillopt.core.editing.edit import Patch
+    from skillopt.core.editing.editor import apply_patch
 
     for n, edit in enumerate(pool):
         alone, report = apply_patch(BASE, Patch((edit,)))

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.factorial_simulation import run
 from benchmarks.factorial_worlds import SHAPES, World
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.optimizer.factorial.design import balanced
 from skillopt.optimizer.factorial.identity import SAME, Meaning, Vocabulary
 from skillopt.optimizer.factorial.pool import Pool, Proposal

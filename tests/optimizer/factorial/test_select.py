@@ -10,7 +10,7 @@ import pytest
 from benchmarks.factorial_edits import EditWorld
 from benchmarks.factorial_simulation import run
 from benchmarks.factorial_worlds import SHAPES
-from skillopt.core.edit import Edit
+from skillopt.core.editing.edit import Edit
 from skillopt.optimizer.factorial.design import Rotation, best_subset
 from skillopt.optimizer.factorial.model import Belief, effect_of
 from skillopt.optimizer.factorial.pool import Pool, Proposal

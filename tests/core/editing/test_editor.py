@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import STATUSES, apply_patch
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import STATUSES, apply_patch
 from skillopt.core.skill import APPENDIX, SLOW_UPDATE, Skill
 from tests.examples import many
 

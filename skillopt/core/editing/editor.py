@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from skillopt.core.edit import OPS, Edit, EditReport, EditStatus, Patch
-from skillopt.core.regions import without_markers
+from skillopt.core.editing.edit import OPS, Edit, EditReport, EditStatus, Patch
+from skillopt.core.editing.regions import without_markers
 from skillopt.core.skill import Skill, Span
 
 Fallback = Literal["skip", "append"]

@@ -1,7 +1,7 @@
 """What a step may carry from analysts to the skill: edits, suggestions for a rewrite, or whole documents.
 
 `Change` is one of `Patch`, `Suggestions` and `Documents`; merging, ranking and records treat the three alike through
-`items`, `reasoning`, `meta` and `to_json`. Only the update (`optimizer.rewrite`, `core.editor`) knows them apart.
+`items`, `reasoning`, `meta` and `to_json`. Only the update (`optimizer.rewrite`, `editor`) knows them apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from skillopt.core.edit import Edit, Patch
+from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.json_types import JsonObject, JsonValue
 
 SUGGESTION_TYPES = ("add_rule", "remove_rule", "merge_rules", "reorganize", "compress", "clarify")

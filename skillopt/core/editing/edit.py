@@ -1,6 +1,6 @@
 """Edits and patches as the optimizer proposes them, and the report of what became of each.
 
-An edit is data until the editor (`core.editor`) has looked at it: nothing here guesses, repairs or applies.
+An edit is data until the editor (`core.editing.editor`) has looked at it: nothing here guesses, repairs or applies.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Patch:
 
     @property
     def items(self) -> tuple[Edit, ...]:
-        """The edits, under the name that every kind of change has (`core.change`)."""
+        """The edits, under the name that every kind of change has (`core.editing.change`)."""
         return self.edits
 
     def to_json(self) -> dict[str, JsonValue]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.core.regions import (
+from skillopt.core.editing.regions import (
     appendix_notes,
     restored,
     slow_update_text,

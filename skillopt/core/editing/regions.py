@@ -1,6 +1,6 @@
 """Protected regions as their owners see them: read, render, replace, put back.
 
-Edits never come here (`core.editor` refuses them); only the owner of a region does. Replacing changes the region and
+Edits never come here (`editor` refuses them); only the owner of a region does. Replacing changes the region and
 nothing else: the first well-formed region of the kind gets the new bytes in place, further ones and stray markers of
 the kind are removed, text outside stays byte for byte. Without a region the new one goes to the document's end.
 """

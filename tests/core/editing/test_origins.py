@@ -8,9 +8,9 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillopt.core.edit import Edit, Patch
-from skillopt.core.editor import apply_patch
-from skillopt.core.origins import Line, carry, first_lines, lines_of, text_of, undo
+from skillopt.core.editing.edit import Edit, Patch
+from skillopt.core.editing.editor import apply_patch
+from skillopt.core.editing.origins import Line, carry, first_lines, lines_of, text_of, undo
 from skillopt.core.skill import MARKERS, Skill
 from tests.examples import many
 
