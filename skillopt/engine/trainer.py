@@ -27,6 +27,7 @@ from skillopt.engine.length import Length, plans, run_length, schedule_total
 from skillopt.engine.prefetch import Prefetcher
 from skillopt.engine.reflection.appendix import try_notes
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.initial_skill import keep_files
 from skillopt.engine.run.spending.bill import remember_time
 from skillopt.engine.run.telling.frame import ended_by, outcome_of
 from skillopt.engine.signal import control, refuse_constant
@@ -73,6 +74,7 @@ async def train(context: RunContext) -> RunResult:
 
 async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> RunResult:
     context.run_dir.write("skills/skill_v0000.md", context.initial.text)
+    keep_files(context.config, context.run_dir.root)
     tally = Tally()
     try:
         await control(context)

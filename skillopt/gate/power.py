@@ -58,8 +58,8 @@ SHRINK = 0.6
 def proof_is_likely(draft_gains: Sequence[tuple[float, float]], n: int, *, alpha: float) -> bool:
     """True when the gains of a draft's trials make a look at level `alpha` on n items more likely to succeed than not.
 
-    `climb` holds (net gain, losses) of each trial as shares of its items. The gains are shrunk and added; losses are
-    what noise turns over, so their mean stands for the noise of one comparison.
+    `draft_gains` holds (net gain, losses) of each trial as shares of its items. The gains are shrunk and added; losses
+    are what noise turns over, so their mean stands for the noise of one comparison.
     """
     if not draft_gains:
         return False

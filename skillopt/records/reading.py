@@ -35,6 +35,8 @@ Status = Literal["running", "finished", "stopped", "unfinished"]
 
 INITIAL_SKILL = "skills/skill_v0000.md"
 BEST_SKILL = "best_skill.md"
+FILES_BESIDE = "skill_files"
+"""The other files of the directory that training started from, as they were then."""
 _VETOES = ("vetoed.json", "leakage.json")
 """The list of vetoed edits in a step's directory: of this version, and of version 1."""
 _PARENTS = 4

@@ -14,7 +14,7 @@ from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.prepare import read_skill
 from skillopt.explain.skill_ref import named_skill
-from skillopt.records.reading import Run, open_run
+from skillopt.records.reading import FILES_BESIDE, Run, open_run
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,15 @@ def find_source(asked: str) -> Source:
         found = read_skill_files(path)
         return Source(asked, read_skill(path / SKILL_FILE), None, found.files, found.left_out)
     found = named_skill(asked)
-    beside = _beside_initial(found.run)
+    beside = _beside(found.run)
     return Source(found.name, found.skill, found.run, beside.files, beside.left_out)
 
 
-def _beside_initial(run: Run | None) -> SkillFiles:
-    """The files of the skill that a run started from, where that was a directory's SKILL.md and still is there."""
-    start = Path(str(run.config.get("skill_init") or "")) if run is not None else Path()
-    if start.is_dir():
-        start = start / SKILL_FILE
-    return read_skill_files(start.parent) if start.name == SKILL_FILE and start.is_file() else NO_FILES
+def _beside(run: Run | None) -> SkillFiles:
+    """The files that the run's target had, as the run keeps them; none where a single file was trained, whatever lies
+    beside it."""
+    kept = run.root / FILES_BESIDE if run is not None else None
+    return read_skill_files(kept) if kept is not None and kept.is_dir() else NO_FILES
 
 
 def _is_run(path: Path) -> bool:

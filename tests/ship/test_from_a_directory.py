@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 import skillopt
@@ -26,11 +28,37 @@ def test_from_a_directory_to_a_package(tmp_path):
     assert (done.path / "scripts/look.sh").stat().st_mode & 0o100
     assert (done.path / "SKILL.md").read_bytes().startswith(SKILL.encode()[:60])
     (place / "references/kinds.md").write_text("other kinds")
+    again = skillopt.export(tmp_path / "run", tmp_path / "again", project=tmp_path)
+    assert (again.path / "references/kinds.md").read_text() == "kinds"  # as measured
     with pytest.raises(RunDirError, match="initial_skill"):
         run(config, tmp_path / "run")
     (place / "SKILL.md").unlink()
     with pytest.raises(DataError, match=r"no SKILL\.md in this directory"):
         run(config, tmp_path / "another")
+
+
+def test_what_lies_beside_a_single_file_stays_there(tmp_path, monkeypatch):
+    """`env.skill_init: SKILL.md` in a project: its data, its answers and its run are no part of the skill."""
+    config = write_project(tmp_path, train__num_epochs=1, env__skill_init="SKILL.md")
+    (tmp_path / "SKILL.md").write_bytes(SKILL.encode())
+    (tmp_path / "notes").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    run(config, tmp_path / "run")
+    done = skillopt.export(tmp_path / "run", "zip", project=tmp_path)
+    assert {name.partition("/")[2] for name in zipfile.ZipFile(done.path).namelist()} == {"SKILL.md", "provenance.json"}
+
+
+def test_the_files_go_along_from_wherever_it_is_called(tmp_path, monkeypatch):
+    skill = tmp_path / "project/skill/references"
+    skill.mkdir(parents=True)
+    (skill.parent / "SKILL.md").write_bytes(SKILL.encode())
+    (skill / "kinds.md").write_text("kinds")
+    config = write_project(tmp_path / "project", train__num_epochs=1, env__skill_init="skill")
+    monkeypatch.chdir(tmp_path / "project")
+    run(config, tmp_path / "project/run")
+    monkeypatch.chdir(tmp_path)
+    done = skillopt.export("project/run", "claude", project=tmp_path)
+    assert (done.path / "references/kinds.md").read_text() == "kinds"
 
 
 @pytest.mark.parametrize("whole", [True, False])

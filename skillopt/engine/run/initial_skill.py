@@ -7,6 +7,8 @@ from pathlib import Path
 from skillopt.agents.skill_files import NO_FILES, SKILL_FILE, SkillFiles, read_skill_files
 from skillopt.config import Config
 from skillopt.core.errors import DataError
+from skillopt.records.reading import FILES_BESIDE
+from skillopt.store.atomic import file_error, write_bytes
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,3 +35,15 @@ def skill_files(config: Config) -> SkillFiles:
         if (path / SKILL_FILE).is_file():
             return read_skill_files(path)
     return NO_FILES
+
+
+def keep_files(config: Config, root: Path) -> None:
+    """Put the files into the run's directory: what is measured is shipped from there, whatever becomes of the original
+    and from wherever the export is called."""
+    for name, file in skill_files(config).files.items():
+        path = root / FILES_BESIDE / name
+        write_bytes(path, file.content)
+        try:
+            path.chmod(0o755 if file.executable else 0o644)
+        except OSError as fault:
+            raise file_error(path, fault) from fault
