@@ -24,7 +24,7 @@ from skillopt.config.sources.files import load_files
 from skillopt.config.sources.layers import Layer, Origin, Setting, Settled, deep_merge, settle
 from skillopt.config.sources.overrides import Overrides
 from skillopt.config.suggestions import nearest
-from skillopt.config.table import Found, KeyTable, table_for, table_for_any
+from skillopt.config.table import Found, KeyTable, shared_specs, table_for
 from skillopt.config.unsupported_keys import NOT_BUILT
 from skillopt.config.values import check_kind, explain
 from skillopt.core.errors import ConfigError
@@ -94,7 +94,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
 
 def _environment_name(layers: Sequence[Layer], schemas: Mapping[str, type[BaseModel]]) -> str:
     """`env.name` decides which further keys exist, so it is looked up before anything else."""
-    table = table_for_any(schemas)
+    table = KeyTable(shared_specs())
     name, where = "", ""
     for layer in layers:
         for raw in sorted(layer.entries, key=lambda entry: entry.form):

@@ -2,7 +2,8 @@
 class that is named by its place (`own`).
 
 An environment is a class called with `(config, settings)`; its `Settings` is the pydantic model of its own keys. A
-plugin that cannot be imported warns and is skipped. A built-in's name always means the built-in.
+plugin that cannot be imported says why when it is chosen, and warns when all are asked for. A built-in's name always
+means the built-in.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from importlib.metadata import EntryPoint
 from typing import Any, Protocol, cast
 
@@ -45,24 +46,55 @@ class EnvClass(Protocol):
     def __call__(self, config: EnvConfig, settings: Any, /) -> Env: ...
 
 
-class Schemas(dict[str, type[BaseModel]]):
-    """Name → settings model of every registered environment, and of any place, imported when it is asked for."""
+class Schemas(Mapping[str, type[BaseModel]]):
+    """Name → settings model of every registered environment, and of any place. The names are there at once; a module
+    is imported when its own name is asked for, and all of them only for `values`."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._known: dict[str, type[BaseModel]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and is_place(name))
+        return name in self._names or (isinstance(name, str) and is_place(name))
 
-    def __missing__(self, name: str) -> type[BaseModel]:
-        if not is_place(name):
+    def __getitem__(self, name: str) -> type[BaseModel]:
+        """Raises `ConfigError` for one that cannot be imported, with its own words."""
+        if name not in self:
             raise KeyError(name)
-        self[name] = env_class(name).Settings
-        return self[name]
+        if name not in self._known:
+            self._known[name] = env_class(name).Settings
+        return self._known[name]
 
-    def get(self, name: str, default: object = None) -> type[BaseModel] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The model of a name; None where there is none."""
-        try:
-            return self[name]
-        except KeyError:
-            return None
+    def values(self) -> ValuesView[type[BaseModel]]:
+        """The models of all that can be imported; a broken one warns and is left out."""
+        return _Importable(self)
+
+    def having(self, name: str, model: type[BaseModel]) -> Schemas:
+        """The same, and `model` for a name that nothing is registered under."""
+        if name in self:
+            return self
+        more = Schemas((*self._names, name))
+        more._known = {**self._known, name: model}
+        return more
+
+
+class _Importable(ValuesView[type[BaseModel]]):
+    def __init__(self, schemas: Schemas) -> None:
+        super().__init__(schemas)
+        self._schemas = schemas
+
+    def __iter__(self) -> Iterator[type[BaseModel]]:
+        for name in self._schemas:
+            try:
+                yield self._schemas[name]
+            except ConfigError as error:
+                warnings.warn(f"environment skipped: {error}", RuntimeWarning, stacklevel=2)
 
 
 def env_names() -> list[str]:
@@ -71,14 +103,8 @@ def env_names() -> list[str]:
 
 
 def settings_schemas() -> Schemas:
-    """Name → model of the environment's own keys, for every environment that can be imported, and for any place."""
-    found: dict[str, type[BaseModel]] = {}
-    for name in env_names():
-        try:
-            found[name] = env_class(name).Settings
-        except ConfigError as error:
-            warnings.warn(f"environment skipped: {error}", RuntimeWarning, stacklevel=2)
-    return Schemas(found)
+    """Name → model of the environment's own keys; nothing is imported yet."""
+    return Schemas(env_names())
 
 
 def env_class(name: str) -> EnvClass:

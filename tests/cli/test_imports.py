@@ -67,6 +67,26 @@ def test_a_misspelt_key_loads_the_schema_and_no_sdk(tmp_path, command):
         assert not found & {"jinja2", "sqlite3", "tenacity"}
 
 
+@pytest.mark.parametrize("name", ["docvqa", "spreadsheetbench", "searchqa"])
+def test_a_configuration_loads_its_own_environment_and_no_other(tmp_path, name):
+    """By the file and the shared flags; a flag that only environments know is looked for in all of them."""
+    (tmp_path / "c.yaml").write_text(f"env: {{name: {name}}}\n")
+    code = (
+        "import json, sys; from skillopt.api.given.configuring import configuration\n"
+        "configuration('c.yaml', ['--batch_size=3'])\n"
+        "adapters = [n for n in sys.modules if n.startswith('skillopt.envs.') and n.endswith('.adapter')]\n"
+        "print(json.dumps([n.split('.')[2] for n in adapters]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [name]
+
+
 @pytest.mark.parametrize(
     "module", ["skillopt.engine.trainer", "skillopt.explain.lint_file", "skillopt.forecast.plan", "skillopt.cli.train"]
 )

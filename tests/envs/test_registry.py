@@ -51,10 +51,12 @@ def test_a_broken_plugin_warns_and_is_skipped(monkeypatch: pytest.MonkeyPatch, t
         EntryPoint("liar", "json:dumps", registry.GROUP),
     )
     with pytest.warns(RuntimeWarning) as caught:
-        assert set(settings_schemas()) == set(registry.BUILT_IN)
+        assert len(list(settings_schemas().values())) == len(registry.BUILT_IN)
+    assert set(settings_schemas()) == {*registry.BUILT_IN, "absent", "broken", "liar"}
     assert len(caught) == 3 and any("no licence" in str(w.message) for w in caught)
-    with pytest.raises(ConfigError, match="no licence"):
-        create_env("broken", Config())
+    for ask in (lambda: create_env("broken", Config()), lambda: settings_schemas()["broken"]):
+        with pytest.raises(ConfigError, match="no licence"):
+            ask()
 
 
 async def test_the_scaffold_loads_and_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ class _Making:
         self.says.update(self.asked.overrides)
         schemas = settings_schemas()
         if self.env is not None:
-            schemas.setdefault(self.env.name, NoSettings)
+            schemas = schemas.having(self.env.name, NoSettings)
         if self.items is not None and self.env is None:
             self._say_prompt([dict(row.data) for rows in self.items.rows.values() for row in rows])
         resolved = self._resolve(schemas)

@@ -9,15 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import BaseModel
 
 from skillopt.config.sources.layers import Layer, Origin, Raw
-from skillopt.config.table import KeyTable, Unknown, table_for_any
+from skillopt.config.table import Found, KeyTable, Unknown, shared_specs, table_for_any
+from skillopt.config.unsupported_keys import Absent
 from skillopt.core.errors import ConfigError
 
 _OPTION, _FLAG = 0, 1
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
+
+
+class Names:
+    """The keys that a command line may name. What the shared sections lack is looked for in all environments, which
+    imports them: most command lines name none of those."""
+
+    def __init__(self, schemas: Mapping[str, type[BaseModel]]) -> None:
+        self._schemas = schemas
+
+    def find(self, name: str) -> Found | Absent | Unknown:
+        """See `KeyTable.find`."""
+        found = KeyTable(shared_specs()).find(name)
+        return found if isinstance(found, Found) else self._any.find(name)
+
+    @cached_property
+    def _any(self) -> KeyTable:
+        return table_for_any(self._schemas)
 
 
 @dataclass(frozen=True)
@@ -37,7 +56,7 @@ def parse_overrides(argv: Sequence[str], env_schemas: Mapping[str, type[BaseMode
     Raises `ConfigError` for an unknown name (with the nearest one), a flag without a value, or a token that is neither.
     Names are checked against all environments of `env_schemas`; whether the chosen one has the key, `resolve` checks.
     """
-    table = table_for_any(env_schemas or {})
+    table = Names(env_schemas or {})
     options: list[Raw] = []
     flags: list[Raw] = []
     at = 0
@@ -63,18 +82,18 @@ def parse_overrides(argv: Sequence[str], env_schemas: Mapping[str, type[BaseMode
     return Overrides((*options, *flags))
 
 
-def _option(token: str, table: KeyTable) -> Raw:
+def _option(token: str, table: Names) -> Raw:
     name, equals, value = token.partition("=")
     if not equals or not _NAME.fullmatch(name):
         raise ConfigError(f"cannot read the argument {token!r}", hint="overrides are written key=value or --key value")
     return _raw(name, value, name, _OPTION, table)
 
 
-def _raw(name: str, value: str, where: str, form: int, table: KeyTable) -> Raw:
+def _raw(name: str, value: str, where: str, form: int, table: Names) -> Raw:
     return Raw(_check(name, where, table), value, Origin("flag", where), form=form)
 
 
-def _check(name: str, where: str, table: KeyTable) -> str:
+def _check(name: str, where: str, table: Names) -> str:
     plain = name.replace("-", "_")
     found = table.find(plain)
     if isinstance(found, Unknown):
