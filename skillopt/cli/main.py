@@ -13,7 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.commands import data, judge, looking, model, runs, skills
+from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills
 from skillopt.cli.console import Screen, prepare_streams
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app = typer.Typer(
 runs.register(app)
 skills.register(app)
 looking.register(app)
+keeping.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(judge.app, name="judge")
 app.add_typer(model.app, name="model")

@@ -22,7 +22,13 @@ def test_the_numbers() -> None:
     assert (one.wins, one.losses, one.n, one.delta) == (10, 0, 20, 0.5)
     assert one.interval == mean_interval([1.0, 0.0] * 10, alpha=0.05 / 3)
     assert one.p == pytest.approx(3 * 2 * sign_p(10, 0)) and one.words == "better is better"
-    assert table.pairs[1].n == 18 and table.pairs[2].words == "not distinguishable"
+    assert table.pairs[1].n == 18 and table.pairs[2].words == "not measured: 18 of 20 items have a score on both sides"
+    hole = PairedTable.of({"better": better, "hole": {**better, "q0": None}})
+    assert hole.pairs[0].words == "not distinguishable" and "on 19 of 20" in str(hole)
+    chosen = PairedTable.of({"first": first, "better": better, "holes": holes}, [("first", "better")])
+    assert [p.interval for p in chosen.pairs] == [mean_interval([1.0, 0.0] * 10)], (
+        "the level is that of the pairs shown"
+    )
     with pytest.raises(DataError, match="no item in common"):
         PairedTable.of({"a": {"x": 1.0}, "b": {"y": 1.0}})
     assert PairedTable.of({"alone": first}).pairs == ()

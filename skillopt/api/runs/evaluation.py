@@ -48,15 +48,26 @@ class Evaluating:
         return (*self.resolved.notices, *((self.place.remark,) if self.place.remark else ()))
 
     async def run(
-        self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False
+        self,
+        directory: Path,
+        observers: Sequence[Observer] = (),
+        *,
+        replay: bool = False,
+        answers: Path | None = None,
     ) -> EvaluationEnded:
-        """Measure every skill in a claimed directory."""
+        """Measure every skill in a claimed directory. `answers` is the journal of another run; it is only read."""
         alone = len(self.skills) == 1
         try:
             async with (
                 watched([*observers, *observers_of(self.trackers)]) as events,
                 open_run_context(
-                    self.resolved, out_root=directory, emit=events, need="eval", replay=replay, given=self.given
+                    self.resolved,
+                    out_root=directory,
+                    emit=events,
+                    need="eval",
+                    replay=replay,
+                    answers=answers,
+                    given=self.given,
                 ) as context,
             ):
                 context.journal.set_meta(EVALUATION, self.identity)

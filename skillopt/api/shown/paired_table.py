@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -19,6 +19,9 @@ from skillopt.gate.pvalue import two_sided_p
 from skillopt.records.codec import encode_record
 
 ALPHA = 0.05
+COVERAGE_FLOOR = 0.95
+"""Where a smaller share of the common items was measured on both sides, nothing is said of a pair: what is missing may
+be what makes the difference."""
 
 Measured = Mapping[str, "float | None"]
 """Mean score by item id; None where it could not be measured."""
@@ -34,14 +37,21 @@ class Score:
     total: int
     interval: tuple[float, float] | None
 
+    @property
+    def words(self) -> str:
+        """Mean, what it rests on, and its interval."""
+        return _score_words(self)
+
 
 @dataclass(frozen=True)
 class Pair:
-    """`b` minus `a` on the items that both have measured. `interval` and `p` hold for all pairs at once."""
+    """`b` minus `a` on the `n` items that both have measured, of the `total` that both were asked. `interval` and `p`
+    hold for all pairs at once."""
 
     a: str
     b: str
     n: int
+    total: int
     wins: int
     losses: int
     delta: float
@@ -53,6 +63,8 @@ class Pair:
         """What may be said of the two."""
         if self.interval is None:
             return f"{self.n} item in common: nothing can be said"
+        if self.n < COVERAGE_FLOOR * self.total:
+            return f"not measured: {self.n} of {self.total} items have a score on both sides"
         if self.interval[0] > 0:
             return f"{self.b} is better"
         return f"{self.a} is better" if self.interval[1] < 0 else "not distinguishable"
@@ -66,16 +78,17 @@ class PairedTable:
     pairs: tuple[Pair, ...]
 
     @classmethod
-    def of(cls, measured: Mapping[str, Measured]) -> PairedTable:
-        """Compare everything with everything. Raises `DataError` when two have no item in common.
+    def of(cls, measured: Mapping[str, Measured], couples: Sequence[tuple[str, str]] | None = None) -> PairedTable:
+        """Compare everything with everything, or the `couples` named. Raises `DataError` when two have no item in
+        common.
 
         >>> table = PairedTable.of({"old": {"q1": 0.0, "q2": 1.0}, "new": {"q1": 1.0, "q2": 1.0}})
         >>> table.pairs[0].delta, table.pairs[0].wins, table.pairs[0].words
         (0.5, 1, 'not distinguishable')
         """
         scores = tuple(_score(name, values) for name, values in measured.items())
-        couples = list(itertools.combinations(measured, 2))
-        pairs = tuple(_pair(a, b, measured, len(couples)) for a, b in couples)
+        chosen = list(itertools.combinations(measured, 2)) if couples is None else couples
+        pairs = tuple(_pair(a, b, measured, len(chosen)) for a, b in chosen)
         return cls(scores, pairs)
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -85,8 +98,12 @@ class PairedTable:
     def __str__(self) -> str:
         wide = max(len(score.name) for score in self.scores)
         lines = [f"{score.name:<{wide}}  {_score_words(score)}" for score in self.scores]
-        lines += [f"{pair.a} → {pair.b}: {_pair_words(pair)}" for pair in self.pairs]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.pair_lines])
+
+    @property
+    def pair_lines(self) -> list[str]:
+        """Every pair as a line."""
+        return [f"{pair.a} → {pair.b}: {_pair_words(pair)}" for pair in self.pairs]
 
     def markdown(self) -> str:
         """Two tables."""
@@ -125,7 +142,7 @@ def _pair(a: str, b: str, measured: Mapping[str, Measured], tests: int) -> Pair:
     wins, losses = sum(d > 0 for d in found), sum(d < 0 for d in found)
     delta = math.fsum(found) / len(found) if found else 0.0
     interval = mean_interval(found, alpha=ALPHA / tests) if len(found) > 1 else None
-    return Pair(a, b, len(found), wins, losses, delta, interval, min(1.0, tests * two_sided_p(found)))
+    return Pair(a, b, len(found), len(both), wins, losses, delta, interval, min(1.0, tests * two_sided_p(found)))
 
 
 def _score_words(score: Score) -> str:
@@ -137,7 +154,7 @@ def _score_words(score: Score) -> str:
 
 def _pair_words(pair: Pair) -> str:
     interval = f" [{pair.interval[0]:+.3f}, {pair.interval[1]:+.3f}]" if pair.interval else ""
-    counts = f"{pair.wins} won, {pair.losses} lost on {pair.n}"
+    counts = f"{pair.wins} won, {pair.losses} lost on {pair.n}" + (f" of {pair.total}" if pair.n < pair.total else "")
     return f"{pair.delta:+.3f}{interval}, {counts}, p {pair.p:.3g}: {pair.words}"
 
 

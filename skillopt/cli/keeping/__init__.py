@@ -1,0 +1,1 @@
+"""Screens of the commands that hold skills against each other and against what they were."""
