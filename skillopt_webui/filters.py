@@ -1,0 +1,43 @@
+"""Numbers, money and times as the dashboard shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+
+def _ago(moment: float, now: float | None = None) -> str:
+    """`3 min ago`."""
+    seconds = max(0.0, (time.time() if now is None else now) - moment)
+    return "just now" if seconds < 10 else f"{duration(seconds)} ago"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`, `5 days`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    return f"{minutes // 1440} days"
+
+
+def _usd(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"${value:,.4f}" if 0 < value < 1 else f"${value:,.2f}"
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _stamp(moment: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+OURS: Mapping[str, Callable[..., object]] = {
+    "ago": _ago, "duration": duration, "usd": _usd, "count": _count, "stamp": _stamp,
+}  # fmt: skip

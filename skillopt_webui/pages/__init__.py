@@ -1,0 +1,1 @@
+"""Pages to configure, start and watch."""

@@ -1,0 +1,1 @@
+"""Views that say why: lineage, skill, items, flips, cost, comparison, review."""
