@@ -162,3 +162,18 @@ def lucky(n: int, noise: float) -> float:
         if d % 2 == 0
     )
     return max(0.0, (1 - ties) / 2)
+
+
+def copy_gains(n: int, noise: float) -> dict[int, float]:
+    """What a copy of a skill gains over it on `n` items, net of what it loses, with the chance of each: nothing but
+    luck, where noise turns an answer over with the chance `noise` (far tails left out).
+
+    >>> copy_gains(1, 0.5)
+    {-1: 0.25, 0: 0.5, 1: 0.25}
+    """
+    found: dict[int, float] = {}
+    for differing, chance in _likely(n, noise):
+        for won, part in _likely(differing, 0.5):
+            net = 2 * won - differing
+            found[net] = found.get(net, 0.0) + chance * part
+    return dict(sorted(found.items()))

@@ -5,9 +5,12 @@ For those who trace a line of a skill back to its edit. Read from the views of a
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
 
 from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
@@ -49,7 +52,7 @@ class CreditRow:
 def minibatches(run: Run, step: int) -> list[Minibatch]:
     """Every analyst group of a step, whatever batch, sample or deep reflection it belongs to, in file order."""
     found: list[Minibatch] = []
-    for path in sorted((run.root / run.step_dir(step)).rglob("minibatch_*.json")):
+    for path in sorted(_minibatch_files(run.root / run.step_dir(step))):
         name = path.relative_to(run.root).as_posix()
         body = run.mapping(name)
         found.append(
@@ -61,6 +64,13 @@ def minibatches(run: Run, step: int) -> list[Minibatch]:
             )
         )
     return found
+
+
+def _minibatch_files(folder: Path) -> Iterator[Path]:
+    """Below a step's directory, but not in items' own directories, of which there may be thousands."""
+    for place, below, names in os.walk(folder):
+        below[:] = [name for name in below if name != "predictions"]
+        yield from (Path(place) / name for name in names if fnmatch(name, "minibatch_*.json"))
 
 
 def proposed_edits(run: Run, step: int) -> list[JsonObject]:

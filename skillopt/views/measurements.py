@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from skillopt.core.outcome import Scored
@@ -33,6 +35,8 @@ _KINDS: dict[str, tuple[str, Split]] = {
     "rollout_curr": ("current skill", "train"),
 }
 _ORDER = tuple(_KINDS)
+ROWS = "results.jsonl"
+_NO_ROLLOUTS = frozenset({"predictions", "patches", "logs", "skills", "ablation", "review"})
 
 
 @dataclass(frozen=True)
@@ -52,16 +56,41 @@ class Measurement:
         return self.directory.rpartition("/")[2]
 
 
-def measurements(run: Run) -> tuple[Measurement, ...]:
-    """All of them, read now. A directory of an unknown kind is passed over."""
-    found: list[Measurement] = []
-    for path in sorted(run.root.rglob("results.jsonl")):
-        directory = path.parent.relative_to(run.root).as_posix()
+@dataclass(frozen=True)
+class Place:
+    """A rollout directory, not read yet; see `Measurement`."""
+
+    directory: str
+    label: str
+    split: Split
+    order: tuple[int, int]
+    step: int | None = None
+
+
+def places(run: Run) -> tuple[Place, ...]:
+    """All rollout directories in the order of the run. Nothing of them is read, and items' own directories (there may
+    be a million) are not looked into. One of an unknown kind is passed over."""
+    found: list[Place] = []
+    for directory in _directories(run):
         named = _named(directory, run)
         if named is not None:
-            label, split, order, step = named
-            found.append(Measurement(directory, label, split, order, run.draws(directory), step))
-    return tuple(sorted(found, key=lambda m: (m.order, m.directory)))
+            found.append(Place(directory, *named))
+    return tuple(sorted(found, key=lambda p: (p.order, p.directory)))
+
+
+def _directories(run: Run) -> Iterator[str]:
+    for path, below, files in os.walk(run.root):
+        if ROWS in files:
+            yield Path(path).relative_to(run.root).as_posix()
+            below.clear()
+        below[:] = [name for name in below if name not in _NO_ROLLOUTS]
+
+
+def measurements(run: Run) -> tuple[Measurement, ...]:
+    """All of them, read now."""
+    return tuple(
+        Measurement(p.directory, p.label, p.split, p.order, run.draws(p.directory), p.step) for p in places(run)
+    )
 
 
 def _named(directory: str, run: Run) -> tuple[str, Split, tuple[int, int], int | None] | None:
