@@ -1,6 +1,7 @@
 # Every target does its own set-up, once (a stamp file in the virtual environment remembers it).
 #   make demo    train a skill with the embedded model: no key, no GPU
 #   make test    everything that must hold before a commit
+#   make test-thorough   the same claims with every mechanism, width and case: the rest of what CI runs
 #   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
@@ -16,7 +17,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow e2e lint types imports unit model docs bench clean
+.PHONY: help demo test test-thorough test-slow e2e lint types imports unit model docs bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -55,6 +56,9 @@ model: $(DEV_STAMP)
 
 unit: $(DEV_STAMP)
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+test-thorough: $(DEV_STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS) -m "thorough and not slow_campaign"
 
 # Results of whole campaigns go to benchmarks/LOG.md. Property tests draw forty times as many examples, other ones each time.
 test-slow: $(DEV_STAMP)

@@ -17,8 +17,9 @@ from skillopt.testing.rig import FinishedRuns, Rig, reserved_port
 from skillopt.testing.toy_task import answer, write_data
 from skillopt.testing.trees import tree
 from skillopt.testing.zygote import Zygote
-from tests import examples
+from tests import examples, tiers
 
+pytest_plugins = ["pytester"]
 examples.load_profile()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the suite was started in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -35,6 +36,12 @@ def pytest_configure() -> None:
     place = FAST / f"skillopt-tests-{os.getuid()}"
     place.mkdir(mode=0o700, exist_ok=True)
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(place)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` picks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See `tests.tiers`."""
+    tiers.mark_further_cases(items)
 
 
 @pytest.fixture(scope="session")

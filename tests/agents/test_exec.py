@@ -238,6 +238,7 @@ async def test_an_answer_is_the_same_wherever_the_program_runs(stand: Stand, exe
     assert not Path(stand.calls[0]["cwd"]).exists()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("how", ["deadline", "cancelled"])
 async def test_a_run_that_was_ended_is_settled_at_what_was_reserved(
     stand: Stand, executor: Executor | None, how: str

@@ -75,6 +75,7 @@ def _views(result: skillopt.Result) -> dict[str, bytes]:
     return {name: data for name, data in tree(result.directory).items() if name not in ("config.json", "config.yaml")}
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_in_order_and_the_same_call_goes_on(tmp_path: Path) -> None:
     undisturbed = run(tmp_path / "whole", overrides=SMALL)
     names: list[str] = []

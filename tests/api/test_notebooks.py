@@ -24,6 +24,7 @@ def outputs(notebook: Any) -> list[tuple[int, str, str]]:
     return found
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_as_it_is_printed(path: Path, tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_the_same_call_again_pays_nothing_and_more_seeds_go_on(tmp_path: Path) -
         runs(tmp_path / "runs")
 
 
+@pytest.mark.thorough
 def test_killed_as_a_whole_and_started_again_gives_the_same_bytes(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     config = write_config(
@@ -131,6 +132,7 @@ def test_killed_as_a_whole_and_started_again_gives_the_same_bytes(tmp_path: Path
     assert paid(out) == paid(whole)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("cap", [330, 420])
 def test_caps_hold_over_all_runs_and_none_loses_its_test(tmp_path: Path, cap: int) -> None:
     found = runs(tmp_path / "runs", budget={"calls": cap})

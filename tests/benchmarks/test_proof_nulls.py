@@ -8,6 +8,7 @@ from benchmarks.gate_simulation import simulate
 from benchmarks.gate_world import NOTHING_HELPS
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("n", "runs"), [(12, 200), (24, 120), (50, 40)])
 def test_a_run_without_any_true_gain_seldom_ships_something(n: int, runs: int) -> None:
     trading = NOTHING_HELPS[2]  # edits that trade five points for five: the cell that comes nearest to the level

@@ -34,6 +34,7 @@ def skill(world: World, useful: int = 0, useless: int = 0, harmful: int = 0) -> 
     return frozenset(rule.code for rule in rules)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("held", [(0, 0, 0), (8, 0, 0), (3, 5, 2), (8, 0, 6)])
 @pytest.mark.parametrize("params", [Params(seed=3), Params(seed=4, noise=0.1, skew=0.7, harm=0.2)])
 def test_truth_is_the_frequency_of_a_simulation(params: Params, held: tuple[int, int, int]) -> None:
@@ -195,6 +196,7 @@ EVERYTHING = {
 }
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("mode", ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"])
 def test_every_stage_gets_a_reply_it_can_read(mode: str) -> None:
     overrides = {"train.num_epochs": 3, "train.batch_size": 12, "optimizer.skill_update_mode": mode, **EVERYTHING}

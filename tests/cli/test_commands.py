@@ -102,6 +102,7 @@ def test_doctor_has_a_line_a_check_and_fails_on_a_broken_part(run, project):
     assert "✗ initial skill" in broken.stdout and "✓ target answers" in broken.stdout
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_no_console_encoding_ends_a_run(run, project, encoding):
     done = run("train", *FAST, cwd=project, encoding=encoding)

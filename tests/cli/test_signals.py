@@ -119,6 +119,7 @@ async def end_of(started: Started) -> Ended:
             await started.ended
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     ("start", "parent", "number"),
     [
@@ -143,6 +144,7 @@ async def test_ends_in_order(start: Start, parent: Parent, number: signal.Signal
     assert not list((tmp_path / "run").glob("*.lock-journal"))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("start", "parent", "number"),
     [

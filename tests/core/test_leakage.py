@@ -233,6 +233,7 @@ def test_any_copied_run_of_an_item_is_found(before, after, start, size):
     assert found == {("test_item", "words")}
 
 
+@pytest.mark.thorough
 def test_two_thousand_long_contexts_are_indexed_fast_and_small():
     draw = random.Random(5)
     vocabulary = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(5_000)]

@@ -119,6 +119,7 @@ def test_a_placeholder_is_no_lint_error() -> None:
     assert [f for f in lint(Document(skill)) if f.severity == "error"] == []
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "unit",
     ["Cookie: a=", "x-amz-signature=", "bearer ", "?sig=&", "Set-Cookie: a=b;", "authorization: ", "pwd=", "token=a1"],

@@ -99,6 +99,7 @@ def test_secrets_of_the_environment() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     "unit",
     ["a_b-", "api_", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "bearer ", "password=", "sk-", "a://b:", "0a",

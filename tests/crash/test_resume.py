@@ -51,6 +51,7 @@ async def test_a_damaged_view_is_rebuilt(rig: Rig) -> None:
     assert await rig.done("run") == first
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("way", ["moved", "copied"])
 async def test_a_run_directory_can_be_elsewhere(rig: Rig, way: str) -> None:
     first = await rig.done("run")
@@ -141,6 +142,7 @@ async def test_two_processes_on_one_directory(rig: Rig) -> None:
     assert len(err.decode().strip().splitlines()) == 1
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("median_s", [0.0, 0.008])
 async def test_width_and_speed_change_nothing(rig: Rig, median_s: float) -> None:
     """One worker or twenty-four, fast or slow answers: decisions are taken on ordered prefixes."""

@@ -24,6 +24,7 @@ def said(capsys, *arguments: str, code: int = 0) -> str:
     return out.err if code == 2 else out.out
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_blame_names_every_line(runs, capsys, mode):
     root = runs[mode]

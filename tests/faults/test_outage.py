@@ -53,6 +53,7 @@ def outages(rig: Rig, name: str = "run") -> list[dict[str, Any]]:
     return [e for e in map(json.loads, lines) if e["event"].startswith("outage.")]
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("down", [refusing, gone])
 async def test_a_run_waits_for_its_endpoint(rig: Rig, down: Any) -> None:
     healthy = await rig.finished("healthy")
@@ -85,6 +86,7 @@ async def test_it_gives_up_in_order_and_goes_on_when_asked(rig: Rig) -> None:
     assert set(differences(healthy, tree(rig.root / "run"))) <= {"config.json", "config.yaml"}
 
 
+@pytest.mark.thorough
 async def test_killed_while_it_waits_and_started_again(rig: Rig) -> None:
     healthy = await rig.finished("healthy")
     calls = rig.calls
@@ -101,6 +103,7 @@ async def test_killed_while_it_waits_and_started_again(rig: Rig) -> None:
     assert differences(healthy, tree(rig.root / "run")) == []
 
 
+@pytest.mark.thorough
 async def test_ends_in_order_while_it_waits(rig: Rig) -> None:
     healthy = await rig.finished("healthy")
     calls = rig.calls

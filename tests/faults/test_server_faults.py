@@ -240,6 +240,7 @@ async def test_the_reason_of_a_skip_is_the_true_one(rig: Rig, stage: str) -> Non
     assert reasons and all(words in reason for reason in reasons)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("cap", [25_000, 40_000])
 async def test_a_run_that_ends_by_its_token_budget_still_measures_its_test(rig: Rig, cap: int) -> None:
     """J.5: what was kept for the test covered its answers, but not the room that the last calls must reserve."""

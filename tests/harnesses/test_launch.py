@@ -239,6 +239,7 @@ async def test_nobody_is_left_after_a_normal_end(tmp_path: Path, guarded: bool) 
     assert _left(tmp_path) == []
 
 
+@pytest.mark.cases(2)
 @needs_proc
 @pytest.mark.parametrize("after", [0.0, 0.01, 0.6])
 async def test_nobody_is_left_after_a_deadline(tmp_path: Path, after: float, guarded: bool) -> None:

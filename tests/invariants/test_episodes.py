@@ -194,6 +194,7 @@ async def test_a_finished_run_plays_nothing_and_a_replay_needs_no_game(
     assert stored(calm, "calm") == keys
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1])
 async def test_directories_are_the_same_when_workers_are_killed(calm: Path, tmp_path: Path, seed: int) -> None:
     lost = await run(tmp_path, f"killed{seed}", seed=seed, executor__kind="local")
@@ -271,6 +272,7 @@ async def _killed_drivers(kind: str, *, trials: int, kills: int, own_hand: float
     assert outcome.kills >= trials * kills // 2
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("kind", "own_hand"), [("inline", 1.0), ("local", 0.0)])
 async def test_i3_kill_at_any_moment(kind: str, own_hand: float) -> None:
     """By its own hand before or after a write, and by the clock while workers play."""

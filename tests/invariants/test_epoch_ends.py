@@ -85,6 +85,7 @@ async def test_i1_a_score_was_measured_on_exactly_those_bytes(rig: Rig) -> None:
     assert state["current_score"] == sum(r["hard"] for r in current) / len(current)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rule", "policy"),
     [pytest.param("strict", "changed", marks=pytest.mark.slow_campaign), ("paired", "mixed")],
@@ -145,6 +146,7 @@ async def test_i5_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
         assert not any(mark in prompt for prompt in prompts), mark
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cap", [pytest.param(130, marks=pytest.mark.slow_campaign), 175])
 async def test_i6_a_cap_in_the_middle_of_the_run_ends_it_in_order_and_can_be_raised(rig: Rig, cap: int) -> None:
     whole = await rig.finished("whole", *ALL_ON, "evaluation.prefetch=false")
@@ -187,6 +189,7 @@ async def test_i8_lines_of_guidance_can_be_traced(rig: Rig) -> None:
         assert {p["id"] for p in pairs} <= train
 
 
+@pytest.mark.thorough
 async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig) -> None:
     for seed in (12, 5):
         common = ALL_ON if seed == 12 else (*ALL_ON, f"train.seed={seed}")
@@ -212,6 +215,7 @@ async def test_i10_replay_without_a_network(rig: Rig) -> None:
     assert rig.calls == calls
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", ["mixed", pytest.param("changed", marks=pytest.mark.slow_campaign)])
 async def test_i11_width_and_speed_change_nothing(rig: Rig, policy: str) -> None:
     changes = (*ALL_ON, f"optimizer.longitudinal_pair_policy={policy}", "optimizer.slow_update_samples=5")
@@ -222,6 +226,7 @@ async def test_i11_width_and_speed_change_nothing(rig: Rig, policy: str) -> None
         assert differences(reference, without_place(got)) == []
 
 
+@pytest.mark.thorough
 async def test_i11_working_ahead_changes_nothing(rig: Rig) -> None:
     plain = without_place(await rig.finished("plain", *ALL_ON, "evaluation.prefetch=false"))
     assert differences(without_place(await rig.done("ahead", *ALL_ON)), plain) == []

@@ -205,6 +205,7 @@ async def test_i6_a_cap_below_one_step_is_refused_before_anything_is_spent(rig: 
     assert rig.calls == 0
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("cap", [45, pytest.param(60, marks=pytest.mark.slow_campaign), 90])
 async def test_i6_calls_stay_under_the_cap(rig: Rig, cap: int) -> None:
     ended = await rig.train("run", f"budget.max_calls={cap}")
@@ -212,6 +213,7 @@ async def test_i6_calls_stay_under_the_cap(rig: Rig, cap: int) -> None:
     assert_ended_in_order(rig, ended.code, ended.out, "calls")
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("cap", [30_000, 45_000])
 async def test_i6_tokens_stay_under_the_cap(rig: Rig, cap: int) -> None:
     rig.config(env__max_completion_tokens=100, optimizer__max_completion_tokens=4000)

@@ -58,6 +58,7 @@ def configure(rig: Rig, mode: str, **more: Any) -> None:
     rig.config(**{**MODES[mode], **raced, **more})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", one_of([mode for mode in MODES if mode not in RACED], KILLED))
 async def test_i3_kill_at_any_moment(tmp_path: Path, mode: str) -> None:
     outcome = await campaign(
@@ -68,6 +69,7 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, mode: str) -> None:
     assert outcome.kills >= 1, str(outcome)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", one_of(RACED, RACED_AND_KILLED))
 async def test_i3_kill_at_any_moment_of_a_race(rig: Rig, mode: str) -> None:
     configure(rig, mode, evaluation__prefetch=False)  # what speculation has got hold of differs from run to run
@@ -110,6 +112,7 @@ def attacked_text(key: str, value: Any, generator: random.Random) -> Any:
     return attacked(value, generator)
 
 
+@pytest.mark.cases(1)
 @every_mode
 async def test_i4_header_and_protected_regions_stay(rig: Rig, tmp_path: Path, mode: str) -> None:
     (tmp_path / "skill.md").write_text(f"{HEADER}\n# Boxes\n\nLook closely.\n\n{REGION}\n\n{NOTES}\n")
@@ -141,6 +144,7 @@ async def test_i4_header_and_protected_regions_stay(rig: Rig, tmp_path: Path, mo
         assert tried[True] >= 4
 
 
+@pytest.mark.cases(1)
 @every_mode
 async def test_i10_replay_without_a_network(rig: Rig, mode: str) -> None:
     configure(rig, mode, evaluation__prefetch=False)

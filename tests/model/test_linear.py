@@ -45,6 +45,7 @@ PARSERS: dict[str, Callable[[str], None]] = {
 }
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", PARSERS)
 def test_doubling_doubles(name: str) -> None:
     """Four times the text may take eight times as long (a generous factor); a square would take sixteen times."""

@@ -111,6 +111,7 @@ async def skillopt(*arguments: str, site: Path, **environ: str) -> tuple[int, st
     return process.returncode, out.decode()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 async def test_the_example_trains(installed: Path, tmp_path: Path) -> None:
     async with Acme() as acme:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/guide/trackers.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_blocks_run_and_leave_something_in_each_store(tmp_path: Path) -> None:
     for module in ("mlflow", "wandb", "opentelemetry.sdk"):

@@ -107,6 +107,7 @@ async def test_a_pool_that_loses_every_unit_stops_the_run(monkeypatch: pytest.Mo
     await pool.aclose()
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", [f"{HERE}:naps_with_program", "waits"], ids=["exclusive", "shared"])
 @pytest.mark.parametrize("way", ["cancelled", "deadline", "closed", "killed"])
 async def test_an_ended_unit_is_over_before_the_call_returns(
@@ -281,6 +282,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_nothing_outlives_the_driver(tmp_path: Path, number: signal.Signals) -> None:
     paths = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]

@@ -159,6 +159,7 @@ def entries(project: Path, name: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("function", ["score", "later", "seeing"])
 async def test_directories_are_the_same_inline_and_in_workers(project: Path, function: str) -> None:
     await run(project, "inline", "inline", function=function)
@@ -184,10 +185,12 @@ async def _killed(project: Path, prefix: str, seeds: range) -> None:
         assert entries(project, f"{prefix}{seed}") == entries(project, f"{prefix}calm")
 
 
+@pytest.mark.thorough
 async def test_directories_are_the_same_when_workers_are_killed(project: Path) -> None:
     await _killed(project, "scored", range(2))
 
 
+@pytest.mark.thorough
 async def test_a_tool_loop_is_the_same_when_workers_are_killed(project: Path) -> None:
     await _killed(project, "tools", range(1))
 

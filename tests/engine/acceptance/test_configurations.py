@@ -14,6 +14,7 @@ from tests.engine.acceptance.conftest import Run
 FEATURES = Path(__file__).parents[3] / "configs/features"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["paired_gate", "proof", "credit", "several_candidates", "shorter_skill"])
 async def test_a_shipped_configuration_runs(run: Run, name: str) -> None:
     settings = yaml.safe_load((FEATURES / f"{name}.yaml").read_text())

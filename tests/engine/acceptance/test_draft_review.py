@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.engine.acceptance.conftest import Run
 
 SINKING = """
@@ -37,6 +39,7 @@ async def test_a_draft_that_helps_goes_on(run: Run) -> None:
     assert done.summary["final_test"]["hard"] == done.summary["baseline_test"]["hard"]
 
 
+@pytest.mark.thorough
 async def test_the_strict_rule_has_no_drafts(run: Run) -> None:
     done = await run(evaluation__gate_rule="strict", train__num_epochs=2)
     assert not (done.root / "draft_review").exists()

@@ -60,6 +60,7 @@ async def test_luck_is_no_gain(run: Run) -> None:
     assert {r["action"] for r in done.history} <= {"reject", "draft", "skip_no_patches"}
 
 
+@pytest.mark.thorough
 async def test_the_strict_rule_keeps_the_same_luck(run: Run) -> None:
     """The control: without it the test above would prove nothing."""
     settings = {"evaluation__gate_rule": "strict", "train__num_epochs": 4}
@@ -67,6 +68,7 @@ async def test_the_strict_rule_keeps_the_same_luck(run: Run) -> None:
     assert done.summary["total_accepts"] >= 1
 
 
+@pytest.mark.thorough
 async def test_harm_ends_where_it_began_and_asks_no_selection_item(run: Run) -> None:
     done = await run(HARM, train__num_epochs=5, evaluation__gate_credit="off")
     assert done.best == ""
@@ -93,6 +95,7 @@ async def test_where_the_budget_is_small_neighbours_share_a_trial(run: Run) -> N
     assert [len(row["edits"]) for row in rows] == [2, 1]
 
 
+@pytest.mark.thorough
 async def test_credit_after_a_rejection_saves_what_was_good(run: Run) -> None:
     """Strict rule: the batch loses more than it wins; its better part goes to the gate once more."""
     harmful = MIXED.replace('"AVOID 2: never name it."', '"AVOID 0: no. AVOID 2: no. AVOID 4: no. AVOID 5: no."')
@@ -106,12 +109,14 @@ async def test_credit_after_a_rejection_saves_what_was_good(run: Run) -> None:
     assert "AVOID" not in done.best or not rescued
 
 
+@pytest.mark.thorough
 async def test_the_credit_budget_is_kept(run: Run) -> None:
     done = await run(MIXED, train__num_epochs=1, evaluation__gate_credit_calls=24, optimizer__learning_rate=3)
     for record in done.history:
         assert record.get("credit", {}).get("calls", 0) <= 24
 
 
+@pytest.mark.thorough
 async def test_several_candidates_race_on_the_same_items(run: Run) -> None:
     settings = {"optimizer__learning_rate": 3, "optimizer__lr_scheduler": "constant", "train__num_epochs": 1}
     done = await run(MIXED, evaluation__gate_candidates=4, evaluation__gate_credit="off", **settings)
@@ -124,6 +129,7 @@ async def test_several_candidates_race_on_the_same_items(run: Run) -> None:
     assert not (single.root / "steps/step_0001/race.json").exists()
 
 
+@pytest.mark.thorough
 async def test_the_proven_skill_is_measured_again_on_fresh_draws(run: Run) -> None:
     done = await run(train__num_epochs=2)
     repeats = {a["repeat"] for a in done.stages("gate")}
@@ -132,6 +138,7 @@ async def test_the_proven_skill_is_measured_again_on_fresh_draws(run: Run) -> No
     assert {a["repeat"] for a in cold.stages("gate")} == {0}
 
 
+@pytest.mark.thorough
 async def test_every_key_of_the_rule_changes_what_it_controls(run: Run) -> None:
     before = await run(name="before", train__num_epochs=2)
     assert before.best != ""
@@ -154,6 +161,7 @@ async def test_trials_and_looks_are_counted_and_the_ledger_is_the_journal(run: R
     assert tokens["_total"]["calls"] >= len(done.asked) - 2  # but for the two probes
 
 
+@pytest.mark.thorough
 async def test_a_regression_budget_of_none_refuses_what_loses_one_item(run: Run) -> None:
     script = """
 def answer(request):
@@ -179,6 +187,7 @@ def answer(request):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("at", [60, 150, 260, 400] if SLOW else [260])
 async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, tmp_path: Path, at: int) -> None:
     whole = await run(name="whole", train__num_epochs=2)
@@ -190,6 +199,7 @@ async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, 
     assert set(differences(tree(whole.root), tree(again.root))) <= own
 
 
+@pytest.mark.thorough
 async def test_selection_items_reach_no_optimizer_prompt(run: Run) -> None:
     done = await run(train__num_epochs=2)
     hidden = {
@@ -200,11 +210,13 @@ async def test_selection_items_reach_no_optimizer_prompt(run: Run) -> None:
             assert not hidden & set(re.findall(r"\bbox (\d+)\b", asked["text"], re.IGNORECASE))
 
 
+@pytest.mark.thorough
 async def test_two_runs_in_one_process_do_not_meet(run: Run) -> None:
     one, two = await asyncio.gather(run(name="one", train__num_epochs=1), run(name="two", train__num_epochs=1))
     assert one.best == two.best
 
 
+@pytest.mark.thorough
 async def test_without_a_gate_the_rule_has_nothing_to_say(run: Run) -> None:
     """A fresh reader's find: the last look threw away what a run without a gate had kept."""
     off = {"evaluation__use_gate": False, "train__num_epochs": 2}
@@ -214,6 +226,7 @@ async def test_without_a_gate_the_rule_has_nothing_to_say(run: Run) -> None:
     assert "last_look" not in paired.summary
 
 
+@pytest.mark.thorough
 async def test_joined_proposals_keep_to_the_edit_budget(run: Run) -> None:
     settings = {"optimizer__proposals": 3, "optimizer__learning_rate": 1, "optimizer__min_learning_rate": 1}
     done = await run(train__num_epochs=2, evaluation__gate_credit="off", **settings)

@@ -90,6 +90,7 @@ async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, 
     assert set(differences(tree(whole.root), tree(again.root))) <= own
 
 
+@pytest.mark.thorough
 async def test_a_look_that_was_cut_off_is_taken_again_at_its_own_price(run: Run) -> None:
     """The price is paid before the first item is asked; the same text finds its entry."""
     whole = await run(name="whole", train__num_epochs=1, sizes=SMALL, **PROOF)

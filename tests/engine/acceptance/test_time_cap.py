@@ -33,6 +33,7 @@ def answer(request):
 SMALL = {"train": 16, "val": 12, "test": 8}
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("seconds", [6, 15, 25, 40, 60])
 async def test_no_run_that_is_capped_by_time_loses_its_test(
     run: Run, seconds: float, monkeypatch: pytest.MonkeyPatch

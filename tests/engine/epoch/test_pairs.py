@@ -144,6 +144,7 @@ def late(*lines: str) -> Say:
     )
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("policy", ["mixed", "changed", "unchanged"])
 async def test_pairs_do_not_depend_on_the_number_of_workers(tmp_path: Path, policy: str) -> None:
     trees: list[dict[str, bytes]] = []

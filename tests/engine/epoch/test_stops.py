@@ -44,6 +44,7 @@ def files(ran: Ran) -> dict[str, bytes]:
     return {name: data for name, data in tree(ran.root).items() if not name.startswith("config.")}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("stage", "number", "epoch"),
     [("slow_update", 1, 2), ("meta_skill", 2, 3), ("meta_reflect", 1, 1), ("meta_reflect", 2, 2)],

@@ -58,6 +58,7 @@ async def test_scores_belong_to_exactly_the_bytes_that_were_sent(rig: Rig) -> No
         assert {(r["id"], r.get("repeat", 0)): r["skill_hash"] for r in rows} == hashes
 
 
+@pytest.mark.thorough
 async def test_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
     await rig.done("run")
     sealed = {
@@ -69,6 +70,7 @@ async def test_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
         assert not {i for i in sealed if re.search(rf"\b{i}\b", prompt)}
 
 
+@pytest.mark.thorough
 async def test_the_width_changes_no_byte_and_a_replay_needs_no_network(rig: Rig) -> None:
     first = await rig.done("wide", "env.workers=16")
     second = await rig.done("narrow", "env.workers=1", "gradient.analyst_workers=1")
@@ -120,6 +122,7 @@ async def test_the_report_shows_what_each_line_does(rig: Rig) -> None:
         assert f"{effect:+.1f} | {low:+.1f} to {high:+.1f} | {row['rollouts']}" in report
 
 
+@pytest.mark.thorough
 async def test_an_extended_run_pays_for_its_next_look_from_what_is_left(rig: Rig) -> None:
     await rig.done("run", "train.num_epochs=1")
     first = rig.read("run", "summary.json")["last_look"]

@@ -97,6 +97,7 @@ def broken(where: str):
     return answering
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "where", ["design lost", "design unreadable", "attempts lost", "analysts lost", "analysts unreadable"]
 )
@@ -133,6 +134,7 @@ async def test_quotas_of_zero_ask_nothing(rig: Rig) -> None:
     assert readouts(rig) == asked(rig, "deep_probe") == []
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("failures", "successes"), [(1, 0), (0, 1), (3, 1)])
 async def test_quotas_decide_who_is_asked_again(rig: Rig, failures: int, successes: int) -> None:
     rig.config(**DEEP, gradient__deep_reflect_failures=failures, gradient__deep_reflect_successes=successes)

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[3]
 FEATURES = ROOT / "configs/features"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("name", "sign"),
     [

@@ -42,6 +42,7 @@ def scratch(tmp_path: Path):
         yield Path(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings", [pytest.param(ALL, id="gated"), pytest.param(FORCED, id="forced", marks=pytest.mark.slow_campaign)]
 )
@@ -53,6 +54,7 @@ async def test_i3_kill_at_any_moment(scratch: Path, settings: dict[str, Any]) ->
     assert outcome.kills >= trials(3)
 
 
+@pytest.mark.thorough
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
     rig.config(**ALL)
     recorded = await rig.finished("run", "evaluation.prefetch=false")
@@ -66,6 +68,7 @@ async def test_i10_replay_without_a_network(rig: Rig) -> None:
     assert tree(rig.root / "run") == recorded
 
 
+@pytest.mark.thorough
 async def test_the_paired_rule_takes_notes_too(rig: Rig) -> None:
     """Notes are tried on training items like every change; the run replays and nothing is lost without a word."""
     settings = {**ALL, "evaluation__gate_rule": "paired", "evaluation__use_semantic_density": False}
@@ -112,6 +115,7 @@ def without_config(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if name not in ("config.json", "config.yaml")}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("forced", [False, pytest.param(True, marks=pytest.mark.slow_campaign)])
 async def test_a_budget_that_ends_anywhere_loses_nothing(rig: Rig, forced: bool) -> None:
     """A stop between a step's verdict and its notes leaves a record of both, and a larger budget the same end."""

@@ -67,6 +67,7 @@ async def test_the_empty_block_is_in_the_first_bytes_and_costs_nothing(rig: Rig)
     assert all(r["appendix"]["action"] == "not_tried" and r["n_execution_lapse_notes"] == 0 for r in history(rig, "on"))
 
 
+@pytest.mark.thorough
 async def test_i1_every_measured_text_has_its_own_score(rig: Rig) -> None:
     rig.config(**AWARE)
     await rig.done("run", "train.num_epochs=3")
@@ -260,6 +261,7 @@ async def test_where_whole_documents_are_asked_for_there_is_a_notice_and_no_bloc
     assert all("appendix" not in r for r in history(rig))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("forced", [False, True])
 async def test_i4_header_and_the_other_region_stay_and_edits_cannot_reach_the_appendix(rig: Rig, forced: bool) -> None:
     header = "---\nname: boxes\ndescription: What boxes hold.\n---\n"

@@ -55,6 +55,7 @@ async def test_weight_and_words_act(rig: Rig) -> None:
     assert first["semantic_density"]["candidate_bonus"] == bonus(candidate, 0.05, ["you"]) == 0.05 / 4
 
 
+@pytest.mark.thorough
 async def test_i9_an_early_gate_decides_as_the_full_one(rig: Rig) -> None:
     """With a weight so large that the bonus often decides."""
     decided = 0

@@ -81,6 +81,7 @@ def test_they_are_told_when_they_happen_and_not_at_the_end_of_their_stage(place:
     assert times[-1] - times[0] > 0.015 and end.time >= times[-1]
 
 
+@pytest.mark.thorough
 def test_after_a_stop_what_rests_on_earlier_answers_is_marked(place: Path) -> None:
     first, second = Watching(), Watching()
     assert run(place, first, budget={"calls": 80}, overrides=PLAIN).stopped_by == "budget"

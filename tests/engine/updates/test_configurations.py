@@ -26,6 +26,7 @@ def load(path: Path, *argv: str):
     return load_config(path, overrides=parse_overrides(argv, schemas), environ={}, env_schemas=schemas)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", SHIPPED)
 async def test_a_shipped_configuration_runs(name: str, tmp_path: Path) -> None:
     mode, control, stage = SHIPPED[name]

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[3]
 SAMPLES = sorted(path.parent.name for path in (ROOT / "configs").glob("*/sample.yaml"))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_killed_run_of_two_steps_ends_with_the_same_bytes(name: str, tmp_path: Path, zygote: Zygote) -> None:
     pytest.importorskip("PIL")

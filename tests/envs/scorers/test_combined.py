@@ -167,6 +167,7 @@ def result_tree(run: Path) -> dict[str, bytes]:
     return {name: data for name, data in tree(run).items() if not name.startswith("_given")}
 
 
+@pytest.mark.thorough
 def test_a_run_in_python_and_its_yaml_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from skillopt import scorers
 

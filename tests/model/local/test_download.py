@@ -158,6 +158,7 @@ async def test_slices_are_joined_without_installing(index: Path, tmp_path: Path)
     )
 
 
+@pytest.mark.thorough
 async def test_an_interrupted_fetch_continues_at_the_missing_slice(index: Path, tmp_path: Path) -> None:
     cache, one = tmp_path / "cache", entry(REGISTRY)
     hidden = (index / "fake_slices_part3-0.1-py3-none-any.whl").rename(tmp_path / "hidden")
@@ -215,6 +216,7 @@ async def test_cancelling_ends_pip(index: Path, tmp_path: Path, monkeypatch: pyt
             os.kill(int(pid), 0)
 
 
+@pytest.mark.thorough
 async def test_the_bundled_pip_serves_an_environment_without_pip(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

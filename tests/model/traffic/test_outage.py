@@ -51,6 +51,7 @@ async def down(r) -> None:
     await asyncio.wait_for(noticed(), 60)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("width", [1, 3, 24])
 async def test_every_call_is_answered_after_the_outage(waiting, width):
     provider = Provider()

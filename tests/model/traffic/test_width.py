@@ -23,6 +23,7 @@ def measured(provider: Provider, calls: int, *, width: int = 24, each=None) -> t
     return run(scenario())
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("cap", [1, 3, 12, 20])
 def test_finds_the_cap_and_stays_there(cap: int, seed: int) -> None:

@@ -169,6 +169,7 @@ async def test_passing_statuses(place: Make, status: int, overloaded: bool) -> N
     assert caught.value.overloaded is overloaded and len(p.server.bodies) == 1, "the SDK's own retries are off"
 
 
+@pytest.mark.cases(2)
 async def test_retry_after_is_obeyed(place: Make, rig: Make) -> None:
     faults = iter([Fault(429, "slow down", {"Retry-After": "7"}), Fault(429, "again", {"retry-after-ms": "40"})])
     p = await place(lambda seen: next(faults, Say("done")))
@@ -219,6 +220,7 @@ async def test_a_cut_reply_is_no_answer(place: Make) -> None:
         await p.backend.complete(ask())
 
 
+@pytest.mark.cases(2)
 async def test_silence_ends_at_the_timeout(place: Make) -> None:
     if (await place()).case.name == "local":
         pytest.skip("a small machine may think long: the caller's deadline is the one that counts")
@@ -351,6 +353,7 @@ async def test_identity_holds_no_host_and_no_key(place: Make) -> None:
     assert p.case.backend("http://127.0.0.1:9", max_tokens=123).identity() != other.identity() or not p.case.keyed
 
 
+@pytest.mark.cases(2)
 async def test_closing_twice_and_never_opened(place: Make) -> None:
     p = await place()
     await p.backend.complete(ask())
