@@ -1,17 +1,19 @@
 """Prompt templates: Jinja in a sandbox, undefined names are errors, nothing is escaped or stripped.
 
-Text of items and skills only ever enters as a value, so a passage that looks like a template stays a passage. Jinja is
-imported by the first template: a misspelt key is told without it.
+A value that is no text is shown as JSON, and nothing for null. Text of items and skills only ever enters as a value, so a passage that looks like a template stays a passage. Jinja
+is imported by the first template: a misspelt key is told without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import text_digest
+from skillopt.core.json_types import JsonValue
+from skillopt.envs.data.fields import shown_value
 
 
 class Template:
@@ -24,7 +26,7 @@ class Template:
 
         self.name = name
         self.digest = text_digest(source)
-        environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False)
+        environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=False, finalize=_shown)
         try:
             self.variables = frozenset(meta.find_undeclared_variables(environment.parse(source)))
             self._compiled = environment.from_string(source)
@@ -46,6 +48,11 @@ class Template:
         except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
             place = f"{self.name}{f', {where}' if where else ''}"
             raise DataError(f"{place}: {error}", hint=f"known names: {', '.join(sorted(values)) or 'none'}") from error
+
+
+def _shown(value: object) -> object:
+    """What a prompt shows of a value."""
+    return shown_value(cast("JsonValue", value)) if value is None or isinstance(value, (bool, dict, list)) else value
 
 
 def supplement(module_file: str, name: str) -> str | None:

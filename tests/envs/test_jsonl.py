@@ -162,3 +162,32 @@ def test_review_and_version(data: Path) -> None:
     assert env(data).version == env(data, analyst_note="n").version
     assert env(data, analyst_note="n").prompt("analyst_error") == "n"
     assert env(data).prompt("analyst_error") is None
+
+
+def make(tmp_path: Path, rows: list[dict[str, Any]], **settings: Any) -> Env:
+    return env(write(tmp_path / "rows.json", rows), **settings)
+
+
+async def test_a_gold_inside_another_field(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{n}", "question": f"Colour {n}?", "answers": {"text": [f"blue {n}", f"azure {n}"], "start": [n]}}
+        for n in range(10)
+    ]
+    env = make(tmp_path, rows, prompt_template="{{ question }}", answer_field="answers.text")
+    item = env.load().train[0]
+    assert env.golds(item) == tuple(item.data["answers"]["text"])
+    assert (await scored(env, item, f"<answer>{env.golds(item)[1]}</answer>")).hard == 1
+    for template in ("{{ answers }}", "{{ answers.text }}"):
+        with pytest.raises(ConfigError, match="gold field"):
+            make(tmp_path, rows, prompt_template=template, answer_field="answers.text")
+    with pytest.raises(DataError, match=r"'answers.words' is missing"):
+        make(tmp_path, rows, prompt_template="{{ question }}", answer_field="answers.words").load()
+
+
+def test_values_that_are_no_text_are_shown_as_json_and_null_as_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"q{n}", "q": f"{n}?", "box": {"a": [1, True], "b": None}, "none": None, "yes": True, "answer": "x"}
+        for n in range(10)
+    ]
+    env = make(tmp_path, rows, prompt_template="{{ q }}|{{ box }}|{{ none }}|{{ yes }}")
+    assert env.task_text(env.load().train[0]).partition("?")[2] == '|{"a": [1, true]}||true'

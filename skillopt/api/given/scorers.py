@@ -136,6 +136,15 @@ def multiple_choice(**options: object) -> Spec:
     return {"name": "multiple_choice", **options}
 
 
+def labels(*names: str) -> Spec:
+    """One label of a closed list; reports show macro-F1 and a confusion table.
+
+    >>> labels("spam", "ham")
+    {'name': 'labels', 'labels': ['spam', 'ham']}
+    """
+    return {"name": "labels", "labels": list(names)}
+
+
 def json_fields(**options: object) -> Spec:
     """An object whose fields are compared one by one."""
     return {"name": "json_fields", **options}

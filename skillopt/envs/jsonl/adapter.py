@@ -21,6 +21,7 @@ from skillopt.core.json_types import JsonValue
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
+from skillopt.envs.data.fields import root_of, shown_value, value_at
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source, given_splits, load_splits
 from skillopt.envs.jsonl.dataloader import source
@@ -42,9 +43,10 @@ class JsonlEnv:
         self._settings = settings
         self._scorer = settings.scorer.looking_beside(Path(config.data_path))
         self._user = Template(settings.prompt_template, name="env.prompt_template")
-        self._withheld = {settings.answer_field, settings.reference_field} - {""}
+        gold = {settings.answer_field, root_of(settings.answer_field)}
+        self._withheld = (gold | {settings.reference_field, root_of(settings.reference_field)}) - {""}
         for field in sorted(self._withheld & self._user.variables):
-            what = "gold" if field == settings.answer_field else "reference"
+            what = "gold" if field in gold else "reference"
             raise ConfigError(
                 f"env.prompt_template shows the {what} field {field!r} to the target",
                 hint="remove it from the template",
@@ -148,8 +150,8 @@ class JsonlEnv:
         return wrapped.get(form, texts[0])
 
     def hidden_reference(self, item: Item) -> str | None:
-        value = item.data.get(self._settings.reference_field) if self._settings.reference_field else None
-        return None if value is None else str(value)
+        value = value_at(item.data, self._settings.reference_field) if self._settings.reference_field else None
+        return None if value is None else shown_value(value)
 
     @property
     def takes_readout(self) -> bool:
@@ -161,7 +163,7 @@ class JsonlEnv:
         return note if note.strip() and name in ("analyst_error", "analyst_success", "deep_probe") else None
 
     def _gold(self, item: Item) -> Gold:
-        return Gold.of(item.data.get(self._settings.answer_field))
+        return Gold.of(value_at(item.data, self._settings.answer_field))
 
     def _check(self, item: Item) -> None:
         self.task_text(item)
@@ -170,9 +172,10 @@ class JsonlEnv:
     def _render_system(self, skill_text: str) -> Message:
         settings = self._settings
         asked = settings.answer_instruction
+        written = ANSWER_INSTRUCTIONS[settings.answer_format] if asked is None else asked.strip()
         values = {
             "system_prompt": settings.system_prompt.strip(),
-            "answer_instruction": ANSWER_INSTRUCTIONS[settings.answer_format] if asked is None else asked.strip(),
+            "answer_instruction": " ".join(filter(None, (written, self._scorer.told()))),
             "skill": skill_text if skill_text.strip() else "",
         }
         return Message("system", self._system.render(values))

@@ -7,6 +7,7 @@ from typing import Any
 
 from skillopt.core.hashing import digest
 from skillopt.core.item import Item
+from skillopt.envs.data.fields import value_at
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import Source
 
@@ -24,11 +25,11 @@ def source(
     refuses an item that the scorer or the template cannot work with."""
 
     def to_item(row: Row) -> Item:
-        if needs_answer and row.data.get(answer_field) is None:
+        if needs_answer and value_at(row.data, answer_field) is None:
             raise row.fault(
                 f"field {answer_field!r} is missing", hint=f"set env.answer_field; fields: {', '.join(row.data)}"
             )
-        task_type: Any = row.data.get(task_type_field) if task_type_field else ""
+        task_type: Any = value_at(row.data, task_type_field) if task_type_field else ""
         if task_type is None:
             raise row.fault(f"field {task_type_field!r} is missing", hint="set env.task_type_field")
         content = dict(row.data)

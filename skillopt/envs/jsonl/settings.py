@@ -52,8 +52,8 @@ class JsonlSettings(BaseModel):
     task_type_field: str = Field(default="", description="Item field that groups items in tables; blank: no groups.")
     scorer: ScorerSpec = Field(
         default_factory=Normalised,
-        description="exact, normalised, contains, numeric, regex, multiple_choice, json_fields, rubric or pairwise; "
-        "several as one: all_of or weighted, with `parts`; `module:function` for your own; or a mapping with "
+        description="exact, normalised, contains, numeric, regex, multiple_choice, labels, json_fields, rubric or "
+        "pairwise; several as one: all_of or weighted, with `parts`; `module:function` for your own; or a mapping with "
         "`name` and options, `{name: numeric, absolute: 0.1}`.",
     )
     pass_threshold: float = Field(default=1.0, gt=0, le=1, description="An item passes when `hard` reaches this.")

@@ -102,9 +102,35 @@ class Scorer(BaseModel):
         """Judge the extracted answer."""
         raise TypeError(f"{type(self).__name__} defines no score()")
 
+    def form(self, text: str, item: Item) -> str | None:
+        """What of a gold text the scorer compares: two texts of one form are one answer to it, and an empty form is
+        nothing. None where there is no such form (a function, a judge, a pattern)."""
+        del text, item
+        return None
+
+    def told(self) -> str:
+        """What the target has to know of the form of an answer, besides where to write it; blank for most."""
+        return ""
+
     def identity(self) -> dict[str, Any]:
         """What of the scorer can change a score: its options. Part of the environment's version."""
         return self.model_dump(mode="json")
+
+
+def refuse_objects(item: Item, gold: Gold, who: str) -> None:
+    """An object is no text: only a reply with all of its fields would be right. Raises `DataError`."""
+    raw: JsonValue = gold.raw
+    odd = next((value for value in (raw if isinstance(raw, list) else [raw]) if isinstance(value, (dict, list))), None)
+    if odd is None:
+        return
+    kind = "a list of lists" if isinstance(odd, list) else "an object"
+    inside = next((name for name in ("text", "value", "answer", "aliases") if name in odd), "")
+    raise DataError(
+        f"item {item.id!r}: the gold answer is {kind}, and {who} compares texts: {shorten(_as_text(odd))}",
+        hint=f"name what is inside it: env.answer_field=<field>.{inside}"
+        if inside
+        else "use scorer json_fields with answer_format json, or name what is inside: env.answer_field=<field>.<name>",
+    )
 
 
 def verdict(right: bool, answer: str, gold: Gold, *, soft: float | None = None, why: str = "") -> Scored:

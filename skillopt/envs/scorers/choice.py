@@ -1,13 +1,16 @@
 """Multiple choice: the chosen label, however it is written.
 
-Understood, in this order: the bare label with any dressing (`B`, `(b)`, `B.`, `**B**`); the text of an option; the
-last `answer is B` or `Answer: B`; a leading label (`B) Paris`) unless other labels follow; the last `option B`; the
-only label in brackets; the only option whose text is mentioned. Anything else chose nothing and is wrong.
+Understood, in this order: the bare label with any dressing (`B`, `(b)`, `**B**`, `$B$`, `\\boxed{B}`, `Ｂ`); the text
+of an option; a label alone on the first line with reasons below; the last `answer is B` or `Answer: B` (in some ten
+languages); a leading label (`B) Paris`) unless other labels follow; the last `option B`; `B is correct`; the only
+label in brackets; the only option whose text is mentioned. Labels joined by "or" (`A or B`, `A/B`, `both A and B`), a
+label that is denied (`not B`, `B is wrong`), and anything else chose nothing and is wrong.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
@@ -18,12 +21,43 @@ from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.scorers.base import Gold, Scorer, verdict
 
-_DRESS = " \t\r\n()[]{}<>*_`'\".:;,"
-_LEAD = re.compile(r"^[\s*_`'\"]*(?:\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]|(\w{1,3})\s*[).:\]])")
-_TAIL = r"\b(?:\s+(?:is|option|choice|label))*\s*[:=]?\s*[*_`'\"(\[]*(\w{1,3})\b(?![\w'’-])"
-_ANSWER = re.compile(rf"\banswer{_TAIL}", re.IGNORECASE)
-_OPTION = re.compile(rf"\b(?:option|choice){_TAIL}", re.IGNORECASE)
+_DRESS = " \t\r\n()[]{}<>*_`'\".:;,$!。．、：\\"
+_COMMAND = re.compile(r"\\(?:boxed|fbox|mbox|text\w{0,6}|math\w{1,4})\s?\{([^{}]{0,200})\}")
+_WORDS = (
+    "answer|réponse|reponse|antwort|lösung|respuesta|risposta|resposta|antwoord|ответ|odpowiedź|cevap|svar|"
+    "答案|答え|回答|答|解答|正解|정답|답"
+)
+_IS = (
+    r"(?:是|为|為|は|는|은|(?:\s+(?:is|option|choice|label|ist|est|es|è|é|as|to|would be|must be|should be|das|la|is:)"
+    r")*)"
+)
+_LABEL = r"[*_`'\"(\[$\\]{0,6}(?P<label>\w{1,3})(?![\w'’]|-\w)"
+_ANSWER = re.compile(
+    rf"(?:\b(?:{_WORDS})|(?:答案|答え|回答|答|正解|정답|답)){_IS}\s*[:=]?\s*[*_]{{0,3}}\s*{_LABEL}", re.IGNORECASE
+)
+_OPTION = re.compile(rf"\b(?:option|choice){_IS}\s*[:=]?\s*{_LABEL}", re.IGNORECASE)
+_CORRECT = re.compile(
+    rf"{_LABEL}[*_`'\")\]$]{{0,6}}\s+is\s+(?:clearly\s+)?(?:the\s+)?(?:correct|right|best|only correct|answer)\b"
+)
+_LEAD = re.compile(
+    r"^[\s*_`'\"$]*(?:\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]|(\w{1,3})\s*[).:\]]|([A-Z])(?:,|\s[-–—])\s)"
+)
 _BRACKETED = re.compile(r"\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]")
+_CLOSE = r"[*_`'\")\]}$.]{0,6}"
+_JOINED = re.compile(
+    rf"{_CLOSE}\s*(?:,\s*)?(?:\b(?:or|and|oder|und|ou|et|o|y|или|и)\b|/|&|\+|或|和)\s*(?:option\s+|choice\s+|maybe\s+)?"
+    rf"[*_`'\"(\[$]*(?P<other>\w{{1,3}})(?![\w'’])(?P<rest>{_CLOSE}\s*\w?)",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(rf"{_CLOSE}\s*,\s*[*_`'\"(\[$]*(?P<other>\w{{1,3}})(?![\w'’])(?P<rest>{_CLOSE}\s*\w?)")
+_DENIED = re.compile(
+    rf"{_CLOSE}\s*(?:\w+\s+)?(?:is|are|was)\s*(?:n't|not\b|clearly not\b|(?:clearly\s+)?(?:wrong|incorrect|false)\b)",
+    re.IGNORECASE,
+)
+_NOT = re.compile(
+    r"\b(?:not|never|neither|nor|rather than|instead of|nicht|pas)\s+(?:the\s+|option\s+)?[*_`'\"(\[]{0,6}$", re.I
+)
+_JOINED_LOOK = 40
 
 
 class MultipleChoice(Scorer):
@@ -32,8 +66,8 @@ class MultipleChoice(Scorer):
     name: Literal["multiple_choice"] = "multiple_choice"
     choices_field: str = Field(
         default="choices",
-        description="Item field with the options: a list of texts, a list of {label, text}, or a mapping label: text. "
-        "Items without it have the labels A to Z and no texts.",
+        description="Item field with the options: a list of texts, a list of {label, text}, an object {label: […], "
+        "text: […]}, or a mapping label: text. Items without it have the labels A to Z and no texts.",
     )
 
     def check(self, item: Item, gold: Gold) -> None:
@@ -59,24 +93,34 @@ class MultipleChoice(Scorer):
             predicted=label,
         )
 
+    def form(self, text: str, item: Item) -> str:
+        return chosen(text, self.options(item)) or ""
+
     def options(self, item: Item) -> dict[str, str]:
         """Label → text in the item's order. Raises `DataError` for a field of another shape."""
         raw = item.data.get(self.choices_field)
         if raw is None:
             return {chr(code): "" for code in range(ord("A"), ord("Z") + 1)}
-        pairs = _pairs(raw)
+        pairs = option_pairs(raw)
         labels = [label.upper() for label, _ in pairs]
         if not pairs or len(set(labels)) != len(labels) or not all(labels):
             raise DataError(
                 f"item {item.id!r}: field {self.choices_field!r} holds no usable options: {raw!r}",
-                hint="a list of texts, a list of {label, text}, or a mapping label: text",
+                hint="a list of texts, a list of {label, text}, {label: […], text: […]}, or a mapping label: text",
             )
         return dict(zip(labels, (text for _, text in pairs), strict=True))
 
 
-def _pairs(raw: Any) -> list[tuple[str, str]]:
+def option_pairs(raw: Any) -> list[tuple[str, str]]:
+    """(label, text) of each option, in order; empty for another shape."""
     if isinstance(raw, Mapping):
-        return [(str(k).strip(), str(v)) for k, v in cast("Mapping[Any, Any]", raw).items()]
+        fields = cast("Mapping[Any, Any]", raw)
+        labels, texts = fields.get("label"), fields.get("text")
+        if isinstance(labels, list) and isinstance(texts, list):  # the form of ARC and its like
+            named, said = cast("list[Any]", labels), cast("list[Any]", texts)
+            both = zip(named, said, strict=True) if len(named) == len(said) else ()
+            return [(str(k).strip(), str(v)) for k, v in both]
+        return [(str(k).strip(), str(v)) for k, v in fields.items()]
     pairs: list[tuple[str, str]] = []
     for index, entry in enumerate(cast("list[Any]", raw) if isinstance(raw, list) else []):
         if isinstance(entry, Mapping):
@@ -89,6 +133,7 @@ def _pairs(raw: Any) -> list[tuple[str, str]]:
 
 def chosen(answer: str, options: Mapping[str, str]) -> str | None:
     """The label that the answer chooses, or None."""
+    answer = _plain(answer)
     bare = answer.strip(_DRESS).upper()
     if bare in options:
         return bare
@@ -96,34 +141,104 @@ def chosen(answer: str, options: Mapping[str, str]) -> str | None:
     by_text = [label for label, text in options.items() if text and _form(text) == form]
     if len(by_text) == 1:
         return by_text[0]
-    bracketed = {_group(m) for m in _BRACKETED.finditer(answer)} & options.keys()
+    first, _, rest = answer.lstrip().partition("\n")
+    alone = first.strip(_DRESS).upper()
+    if alone in options and rest.strip() and _said(_ANSWER, rest, options)[0] in (None, alone):
+        return alone
+    found, unclear = _said(_ANSWER, answer, options)
+    if found or unclear:
+        return found
+    return _led(answer, options) or _otherwise(answer, options, form)
+
+
+def _led(answer: str, options: Mapping[str, str]) -> str | None:
+    """The label that an answer begins with, unless it goes on to others."""
     lead = _LEAD.match(answer)
-    leading = _group(lead) if lead else None
-    if (label := _said(_ANSWER, answer, options)) is not None:
-        return label
-    if leading in options and not bracketed - {leading}:
-        return leading
-    if (label := _said(_OPTION, answer, options)) is not None:
-        return label
-    if len(bracketed) == 1:
-        return bracketed.pop()
+    label = _group(lead) if lead else None
+    if lead is None or label not in options or _negated(answer, lead.end()) or _joined(answer, lead.end(), options):
+        return None
+    return None if _bracketed(answer, options) - {label} else label
+
+
+def _otherwise(answer: str, options: Mapping[str, str], form: str) -> str | None:
+    for phrase in (_OPTION, _CORRECT):
+        found, unclear = _said(phrase, answer, options)
+        if found or unclear:
+            return found
+    bracketed = _bracketed(answer, options)
+    if bracketed:
+        return bracketed.pop() if len(bracketed) == 1 else None
+    return _mentioned(form, options)
+
+
+def _mentioned(form: str, options: Mapping[str, str]) -> str | None:
+    """The only option whose text is mentioned and not denied; a text inside a longer mentioned one does not count."""
     words = f" {form} "
-    mentioned = [label for label, text in options.items() if _form(text) and f" {_form(text)} " in words]
-    return mentioned[0] if len(mentioned) == 1 else None
+    forms = {label: _form(text) for label, text in options.items()}
+    for text in sorted({text for text in forms.values() if text}, key=len, reverse=True):
+        for denial in ("not", "not the", "never", "rather than", "instead of"):
+            words = words.replace(f" {denial} {text} ", "  ")
+    mentioned = [label for label, text in forms.items() if text and f" {text} " in words]
+    longest = max((forms[label] for label in mentioned), key=len, default="")
+    inside = [label for label in mentioned if forms[label] != longest and f" {forms[label]} " in f" {longest} "]
+    if len(mentioned) - len(inside) == 1 and all(
+        words.count(f" {forms[x]} ") <= words.count(f" {longest} ") for x in inside
+    ):
+        return next(label for label in mentioned if label not in inside)
+    return None
 
 
-def _said(phrase: re.Pattern[str], answer: str, options: Mapping[str, str]) -> str | None:
-    """The label of the last such phrase. A lower-case `a` with words after it is an article."""
+def _said(phrase: re.Pattern[str], answer: str, options: Mapping[str, str]) -> tuple[str | None, bool]:
+    """The label of the last such phrase, and whether the last one names several. A lower-case `a` with words after it
+    is an article, and what is denied is not said."""
     answer = " ".join(answer.split())
     for said in reversed(list(phrase.finditer(answer))):
-        if (label := said[1].upper()) in options and not (said[1] == "a" and answer[said.end() :].strip()):
-            return label
-    return None
+        label, end = said["label"].upper(), said.end("label")
+        if label not in options or (said["label"] == "a" and answer[said.end() :].strip()):
+            continue
+        if _joined(answer, end, options):
+            return None, True
+        if _negated(answer, end) or _NOT.search(answer[max(0, said.start("label") - 30) : said.start("label")]):
+            continue
+        return label, False
+    return None, False
+
+
+def _bracketed(answer: str, options: Mapping[str, str]) -> set[str]:
+    return {
+        _group(m)
+        for m in _BRACKETED.finditer(answer)
+        if not _negated(answer, m.end()) and not _NOT.search(answer[max(0, m.start() - 30) : m.start()])
+    } & options.keys()
+
+
+def _joined(answer: str, end: int, options: Mapping[str, str]) -> bool:
+    """Whether another label follows, joined to the one that ends here. `and I think` names no label."""
+    after = answer[end : end + _JOINED_LOOK]
+    for joint in (_JOINED, _LISTED):
+        if match := joint.match(after):
+            goes_on = match["rest"][-1:].isalnum() and match["other"] in ("a", "A", "I", "i")
+            if match["other"].upper() in options and not goes_on and (joint is _JOINED or match["other"].isupper()):
+                return True
+    return False
+
+
+def _negated(answer: str, end: int) -> bool:
+    return _DENIED.match(answer[end : end + _JOINED_LOOK]) is not None
 
 
 def _group(match: re.Match[str]) -> str:
     return next(group for group in match.groups() if group is not None).upper()
 
 
+def _plain(text: str) -> str:
+    """One spelling of letters and marks, without the commands of a typeset answer."""
+    text = unicodedata.normalize("NFKC", text)
+    for _ in range(2):
+        text = _COMMAND.sub(r"\1", text)
+    return text.replace("\\(", "").replace("\\)", "")
+
+
 def _form(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text)
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())

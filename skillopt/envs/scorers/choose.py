@@ -18,6 +18,7 @@ from skillopt.envs.scorers.combined import AllOf, Weighted
 from skillopt.envs.scorers.function import Function
 from skillopt.envs.scorers.held import Held
 from skillopt.envs.scorers.json_fields import JsonFields
+from skillopt.envs.scorers.labels import Labels
 from skillopt.envs.scorers.numeric import Numeric
 from skillopt.envs.scorers.pairwise import Pairwise
 from skillopt.envs.scorers.rubric import Rubric
@@ -32,6 +33,7 @@ _KINDS: dict[str, type[Scorer]] = {
         Numeric,
         Regex,
         MultipleChoice,
+        Labels,
         JsonFields,
         Rubric,
         Pairwise,
@@ -109,6 +111,7 @@ ScorerSpec = Annotated[
         | Numeric
         | Regex
         | MultipleChoice
+        | Labels
         | JsonFields
         | Rubric
         | Pairwise

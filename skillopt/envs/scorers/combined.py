@@ -70,6 +70,10 @@ class Combination(Scorer):
         """Those of all parts."""
         return tuple(text for scorer in self.scorers for text in scorer.judge_texts())
 
+    def told(self) -> str:
+        """What the parts say, each once."""
+        return " ".join(dict.fromkeys(text for scorer in self.scorers if (text := scorer.told())))
+
     def check(self, item: Item, gold: Gold) -> None:
         """Every part must be able to judge the item."""
         for scorer in self.scorers:

@@ -1,7 +1,8 @@
-"""JSON answers compared field by field. hard: every field right; soft: the share of right fields.
+"""JSON answers compared field by field. hard: every field right; soft: the F1 of the fields.
 
 An answer that is not one JSON object scores 0.0 with the parse error as its reason. True is not 1, and "5" is not 5
-unless the field's rule says `number`.
+unless the field's rule says `number`. A gold without fields (`{}`: there is nothing to extract) is answered by an
+object without fields. A field that the gold has not and that is null counts as left out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,7 +22,8 @@ from skillopt.core.outcome import Scored
 from skillopt.envs.data.loading import parse_json
 from skillopt.envs.scorers.base import Gold, Scorer, shorten, verdict
 from skillopt.envs.scorers.extract import json_text
-from skillopt.envs.scorers.numeric import Numeric, numbers_in
+from skillopt.envs.scorers.numbers import Number, numbers_in
+from skillopt.envs.scorers.numeric import Numeric
 
 
 class FieldRule(BaseModel):
@@ -43,14 +46,16 @@ class JsonFields(Scorer):
         default_factory=dict[str, FieldRule], description="Fields that count. Empty: every field of the gold, exact."
     )
     extra_fields: Literal["allow", "refuse"] = Field(
-        default="allow", description="Whether an answer may hold fields that the gold has not."
+        default="allow",
+        description="Whether an answer may hold fields that the gold has not. Where the gold has none they are refused "
+        "always: any answer would be right.",
     )
 
     def check(self, item: Item, gold: Gold) -> None:
         target = gold_object(gold)
-        if not target:
+        if target is None:
             raise DataError(
-                f"item {item.id!r}: the gold answer is not a JSON object with fields: {shorten(repr(gold.raw))}",
+                f"item {item.id!r}: the gold answer is not a JSON object: {shorten(repr(gold.raw))}",
                 hint="the json_fields scorer compares objects",
             )
         missing = [name for name in self.fields if name not in target]
@@ -70,20 +75,27 @@ class JsonFields(Scorer):
         if not isinstance(given, dict):
             return verdict(False, answer, gold, why=f"the answer is JSON but no object: {type(given).__name__}")
         values = cast("dict[str, Any]", given)
-        wrong = [name for name in names if name not in values or not self._equal(name, values[name], target[name])]
-        extra = sorted(values.keys() - target.keys()) if self.extra_fields == "refuse" else []
+        right = [n for n in names if n in values and self._equal(n, values[n], target[n])]
+        wrong = [name for name in names if name not in right]
+        more = sorted(name for name, value in values.items() if name not in target and value is not None)
+        extra = more if self.extra_fields == "refuse" or not target else []
         reasons = [
             f"{n}: {'missing' if n not in values else shorten(canonical_json(values[n]))}, expected "
             f"{shorten(canonical_json(target[n]))}"
             for n in wrong
         ] + [f"{n}: not asked for" for n in extra]
+        stated = sum(name in values for name in names) + len(extra)
         return Scored(
             hard=0.0 if reasons else 1.0,
-            soft=(len(names) - len(wrong)) / (len(names) + len(extra)),
+            soft=2 * len(right) / (len(names) + stated) if names or stated else 1.0,
             fail_reason="; ".join(reasons),
             predicted=answer,
             detail={"wrong_fields": [*wrong, *extra]},
         )
+
+    def form(self, text: str, item: Item) -> str:
+        target = gold_object(Gold.of(text))
+        return canonical_json(dict(target)) if target is not None else ""
 
     def _equal(self, name: str, given: Any, target: Any) -> bool:
         rule = self.fields.get(name, FieldRule())
@@ -122,10 +134,10 @@ def same_json(one: Any, other: Any) -> bool:
     return cast("object", one) == cast("object", other)
 
 
-def _number(value: Any) -> Decimal | None:
+def _number(value: Any) -> Number | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
-        return Decimal(repr(value)) if math.isfinite(value) else None
+        return Fraction(Decimal(repr(value))) if math.isfinite(value) else None
     found = numbers_in(value) if isinstance(value, str) else []
     return found[0] if len(found) == 1 else None

@@ -1,13 +1,13 @@
-"""Numbers with a tolerance. Decimal arithmetic, so that a tolerance means what it says.
+"""Numbers with a tolerance. Exact arithmetic, so that a tolerance means what it says.
 
-Read as numbers: `1,234.5`, `$ 12`, `-3.2%`, `1e3`, `−5` (minus sign). A percent sign is dropped, not divided by 100.
-A gold value that is no number is refused at load; an answer without a number is wrong.
+What is read as a number stands in `numbers`. A gold value that is no number is refused at load; an answer without a
+number is wrong.
 """
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Literal
 
 from pydantic import Field
@@ -16,16 +16,7 @@ from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.scorers.base import Gold, Scorer, shorten, verdict
-
-_NUMBER = re.compile(
-    r"(?<![\w.])[-+]?[$€£¥]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d{1,3})?(?![\d])"
-)
-
-
-def numbers_in(text: str) -> list[Decimal]:
-    """All numbers of a text, in order."""
-    plain = text.replace("\u2212", "-").replace("\u00a0", " ")
-    return [Decimal(re.sub(r"[,$€£¥\s+]", "", match)) for match in _NUMBER.findall(plain)]
+from skillopt.envs.scorers.numbers import Number, numbers_in
 
 
 class Numeric(Scorer):
@@ -40,12 +31,22 @@ class Numeric(Scorer):
         default="last", description="Which number of the answer counts; `only`: an answer with several is wrong."
     )
 
+    decimal: Literal["point", "comma"] = Field(
+        default="point", description="Which mark parts the fraction: with `comma`, `3,5` is three and a half."
+    )
+
     def check(self, item: Item, gold: Gold) -> None:
         super().check(item, gold)
         for text in gold.texts:
-            found = numbers_in(text)
+            found = self.numbers(text)
             if len(found) != 1:
-                last = f" (here {found[-1]})" if found and "####" in text else ""
+                if not found and numbers_in(text, comma=self.decimal == "point"):
+                    other = "comma" if self.decimal == "point" else "point"
+                    raise DataError(
+                        f"item {item.id!r}: the gold answer {shorten(text)!r} has no decimal {self.decimal}",
+                        hint=f"write {{name: numeric, decimal: {other}}} if that is how the file writes fractions",
+                    )
+                last = f" (here {_plain(found[-1])})" if found and "####" in text else ""
                 raise DataError(
                     f"item {item.id!r}: the gold answer {shorten(text)!r} is not one number",
                     hint=f"numeric needs the bare result in every item{last}; put it into a field of its own "
@@ -53,14 +54,30 @@ class Numeric(Scorer):
                 )
 
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
-        found = numbers_in(answer)
+        found = self.numbers(answer)
         if not found:
             return verdict(False, answer, gold, why=f"no number in the answer, expected {gold.shown()!r}")
         if self.pick == "only" and len(set(found)) > 1:
             return verdict(False, answer, gold, why=f"{len(found)} numbers in the answer, expected {gold.shown()!r}")
         value = found[0] if self.pick == "first" else found[-1]
-        return verdict(any(self.close(value, numbers_in(text)[0]) for text in gold.texts), answer, gold)
+        return verdict(any(self.close(value, self.numbers(text)[0]) for text in gold.texts), answer, gold)
 
-    def close(self, value: Decimal, target: Decimal) -> bool:
+    def form(self, text: str, item: Item) -> str:
+        found = self.numbers(text)
+        return str(found[0]) if len(found) == 1 else ""
+
+    def numbers(self, text: str) -> list[Number]:
+        """The numbers of a text, as this scorer writes fractions."""
+        return numbers_in(text, comma=self.decimal == "comma")
+
+    def close(self, value: Number, target: Number) -> bool:
         """True when `value` is within the tolerance of `target`."""
-        return abs(value - target) <= max(Decimal(repr(self.absolute)), Decimal(repr(self.relative)) * abs(target))
+        return abs(value - target) <= max(_exact(self.absolute), _exact(self.relative) * abs(target))
+
+
+def _exact(value: float) -> Number:
+    return Fraction(Decimal(repr(value)))
+
+
+def _plain(value: Number) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):g}"

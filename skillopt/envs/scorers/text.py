@@ -17,7 +17,7 @@ from pydantic import Field, PositiveInt, field_validator
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
-from skillopt.envs.scorers.base import Gold, Scorer, verdict
+from skillopt.envs.scorers.base import Gold, Scorer, refuse_objects, verdict
 
 _DROP_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -48,30 +48,46 @@ def sub_match(prediction: str, gold: str) -> bool:
     return ours == theirs if not ours or not theirs else ours in theirs or theirs in ours
 
 
-class Exact(Scorer):
+class TextScorer(Scorer):
+    """Base of the scorers that compare texts."""
+
+    def check(self, item: Item, gold: Gold) -> None:
+        """A gold answer must be there, and a text."""
+        super().check(item, gold)
+        refuse_objects(item, gold, str(getattr(self, "name", "the scorer")))
+
+
+class Exact(TextScorer):
     """The same characters, surrounding white space aside."""
 
     name: Literal["exact"] = "exact"
     ignore_case: bool = Field(default=False, description="Compare without regard to case.")
 
+    def form(self, text: str, item: Item) -> str:
+        return self._form(text)
+
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
-        def form(text: str) -> str:
-            return text.strip().casefold() if self.ignore_case else text.strip()
+        given = self._form(answer)
+        return verdict(any(given == self._form(text) for text in gold.texts), answer, gold)
 
-        return verdict(any(form(answer) == form(text) for text in gold.texts), answer, gold)
+    def _form(self, text: str) -> str:
+        return text.strip().casefold() if self.ignore_case else text.strip()
 
 
-class Normalised(Scorer):
+class Normalised(TextScorer):
     """hard: equal normal form with any gold answer; soft: the best token F1."""
 
     name: Literal["normalised"] = "normalised"
+
+    def form(self, text: str, item: Item) -> str:
+        return normalise(text)
 
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
         f1 = max(token_f1(answer, text) for text in gold.texts)
         return verdict(any(exact_match(answer, text) for text in gold.texts), answer, gold, soft=f1)
 
 
-class Contains(Scorer):
+class Contains(TextScorer):
     """The answer mentions the gold text. Lenient and easy to game by listing: prefer an outcome where there is one."""
 
     name: Literal["contains"] = "contains"
@@ -86,6 +102,9 @@ class Contains(Scorer):
         super().check(item, gold)
         if not all(text.strip() for text in gold.texts):
             raise DataError(f"item {item.id!r}: a blank gold answer", hint="every answer contains blank text")
+
+    def form(self, text: str, item: Item) -> str:
+        return text.strip().casefold() if self.ignore_case else text.strip()
 
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
         if self.max_chars is not None and len(answer) > self.max_chars:

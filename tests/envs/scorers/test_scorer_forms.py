@@ -26,7 +26,7 @@ def test_the_forms(written, name):
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("foo", "available: exact, normalised, contains, numeric, regex, multiple_choice, json_fields"),
+        ("foo", "available: exact, normalised, contains, numeric, regex, multiple_choice, labels, json_fields"),
         ("foo", "your own: module:function"),
         ({"name": "foo"}, "no scorer is called 'foo'"),
         ({"name:numeric": None, "absolute:0.1": None}, "a space after each colon"),
