@@ -1,7 +1,8 @@
 """Prompt templates: Jinja in a sandbox, undefined names are errors, nothing is escaped or stripped.
 
-A value that is no text is shown as JSON, and nothing for null. Text of items and skills only ever enters as a value, so a passage that looks like a template stays a passage. Jinja
-is imported by the first template: a misspelt key is told without it.
+A value that is no text is shown as JSON, and nothing for null. Text of items and skills only ever enters as a value,
+so a passage that looks like a template stays a passage. Jinja is imported by the first template: a misspelt key is
+told without it.
 """
 
 from __future__ import annotations
