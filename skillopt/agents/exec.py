@@ -20,7 +20,8 @@ from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.left_files import LeftFiles
 from skillopt.agents.run import AgentRequest, AgentRun, Expected, kept_link
 from skillopt.agents.settings import AgentSettings
-from skillopt.agents.workspace import Workspace, build_workspace, mark_of
+from skillopt.agents.skill_package import mark_of
+from skillopt.agents.workspace import Workspace, build_workspace
 from skillopt.core.errors import FatalModelError, ModelError, StopRun
 from skillopt.core.hashing import digest, text_digest
 from skillopt.core.item import safe_name

@@ -21,7 +21,7 @@ from skillopt.agents.faults import cut_of, fault_of, usage_of
 from skillopt.agents.left_files import LeftFiles, collect
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
-from skillopt.agents.workspace import NAME, Workspace
+from skillopt.agents.workspace import Workspace
 from skillopt.core.errors import (
     FatalModelError,
     ModelError,
@@ -300,7 +300,7 @@ class AgentRun:
             "harness": settings.cli.name,
             "version": owner.version,
             "exit_reason": session.exit_reason,
-            "skill_read": True if asked.injected else read_skill(session, NAME, asked.mark),
+            "skill_read": True if asked.injected else read_skill(session, asked.workspace.name, asked.mark),
             "denied": [redact(call, secrets) for call in session.denied],
             "runs": len(self._usages),
         }

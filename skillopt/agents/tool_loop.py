@@ -18,11 +18,13 @@ from typing import Any
 
 from skillopt.agents.base import Attempt, Task, text_of
 from skillopt.agents.shell import Shell, ToolLoopSettings
+from skillopt.agents.skill_package import mark_of
 from skillopt.agents.tool_turns import ToolTurns
 from skillopt.agents.trace import READ_NOTE
-from skillopt.agents.workspace import NAME, SKILL_FOLDERS, Delivery, build_workspace, mark_of
+from skillopt.agents.workspace import Delivery, build_workspace
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.package import skill_part
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten
 from skillopt.model.types import ChatModel, ChatReply, ChatRequest, Message, ToolCall
@@ -69,7 +71,7 @@ class ToolLoopAgent:
             task.messages(""), task.skill, self._settings.delivery, given=task.given(), beside=self._settings.beside
         )
         shell = Shell(workspace, self._new_place(), self._settings, self._journal, self._running)
-        first = _first(task, self._settings.delivery)
+        first = _first(task, self._settings.delivery, workspace.place)
         box = ShellTools(task, self._settings, shell)
         try:
             attempt = await ToolTurns(self._chat, task, first, box, max_turns=self._settings.max_turns).run()
@@ -101,15 +103,15 @@ class ToolLoopAgent:
             self._root = None
 
 
-def _first(task: Task, delivery: Delivery) -> tuple[Message, ...]:
+def _first(task: Task, delivery: Delivery, place: str) -> tuple[Message, ...]:
     """The environment's request with what an agent has to know, at the end of its system message."""
-    messages = task.messages(task.skill.text if delivery == "prompt" else "")
+    messages = task.messages(skill_part(task.skill.text) if delivery == "prompt" else "")
     lines = [
         "You work in a directory of your own with the tool `bash`. The task is also in its file `task.md`.",
         "When you are done, answer without calling a tool: that message is read, and nothing else.",
     ]
     if delivery == "native":
-        lines.insert(1, f"A skill says how to do it: read `{SKILL_FOLDERS[0]}/{NAME}/SKILL.md` first and follow it.")
+        lines.insert(1, f"A skill says how to do it: read `{place}` first and follow it.")
     note = "## Working\n\n" + "\n".join(lines)
     if messages and messages[0].role == "system":
         return (Message("system", f"{text_of(messages[0])}\n\n{note}"), *messages[1:])

@@ -3,13 +3,12 @@
     work/task.md                                 the environment's message for the item
     work/attachments/NN_name, ATTACHMENTS.md     its images, if it has any
     work/…                                       the item's own files, where the environment gives any
-    work/.agents/skills/skillopt-target/SKILL.md the skill package
-    work/.claude/skills/skillopt-target/SKILL.md the same, for the program that reads only that folder
+    work/.agents/skills/NAME/SKILL.md            the skill package (`skill_package`)
+    work/.claude/skills/NAME/SKILL.md            the same, for the program that reads only that folder
     beside each SKILL.md                         the other files of the skill's directory, where training began from one
 
 No gold value and no file besides is in it, and it lies outside every repository, so that instruction files of a parent
-directory cannot reach the agent. This is what goes in; what comes out for a scorer is `left_files`. The package's body
-carries the hash of the skill: where it turns up in an agent's trace, the agent read this very candidate.
+directory cannot reach the agent. This is what goes in; what comes out for a scorer is `left_files`.
 """
 
 from __future__ import annotations
@@ -24,15 +23,12 @@ from typing import Literal
 
 from skillopt.agents.base import text_of
 from skillopt.agents.skill_files import NO_FILES, SkillFiles
+from skillopt.agents.skill_package import NAME, SKILL_FOLDERS, SkillPackage, package_of
 from skillopt.core.skill import Skill
 from skillopt.model.types import Message
 
-NAME = "skillopt-target"
-SKILL_FOLDERS = (".agents/skills", ".claude/skills")
-
 Delivery = Literal["native", "prompt"]
 
-_DESCRIPTION = "How to solve the task in task.md. Read it before starting on that task."
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 _DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,(.*)", re.DOTALL)
 
@@ -43,10 +39,18 @@ class Workspace:
 
     prompt: str
     package: str
+    """The SKILL.md; blank where there is none."""
     task: str
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     executable: frozenset[str] = frozenset()
     """Those of the files that may be run."""
+    name: str = NAME
+    """The skill's, as agents list it."""
+
+    @property
+    def place(self) -> str:
+        """Where the SKILL.md lies, as a prompt names it."""
+        return f"{SKILL_FOLDERS[0]}/{self.name}/SKILL.md"
 
     def write(self, place: Path) -> tuple[Path, ...]:
         """Make the directory; returns the paths of the images, in order."""
@@ -61,11 +65,6 @@ class Workspace:
             if path.parent.name == "attachments":
                 images.append(path)
         return tuple(images)
-
-
-def mark_of(skill: Skill) -> str:
-    """What stands in the package and proves that this candidate was read."""
-    return f"Revision {skill.hash}"
 
 
 def build_workspace(
@@ -85,35 +84,29 @@ def build_workspace(
     users = [m for m in messages if m.role != "system"]
     images = [part for m in users if not isinstance(m.content, str) for part in m.content if part.get("type") != "text"]
     task = "\n\n".join(_plain(m) for m in users).strip() + "\n"
-    package = skill_package(preamble, skill)
+    package = package_of(preamble, skill, beside)
     files: dict[str, bytes] = {**(given or {}), "task.md": _utf8(task)}
-    files |= {f"{folder}/{NAME}/SKILL.md": _utf8(package) for folder in SKILL_FOLDERS}
+    files |= {f"{folder}/{package.name}/SKILL.md": _utf8(package.text) for folder in SKILL_FOLDERS}
     files |= _attachments(images)
-    named = {f"{folder}/{NAME}/{path}": file for folder in SKILL_FOLDERS for path, file in beside.files.items()}
+    named = {
+        f"{folder}/{package.name}/{path}": file
+        for folder in SKILL_FOLDERS
+        for path, file in package.files.files.items()
+    }
     files |= {path: file.content for path, file in named.items()}
     runnable = frozenset(path for path, file in named.items() if file.executable)
-    return Workspace(_prompt(package, delivery), package, task, files, runnable)
+    return Workspace(_prompt(package, delivery), package.text, task, files, runnable, package.name)
 
 
-def skill_package(preamble: str, skill: Skill) -> str:
-    """The SKILL.md: header, a fixed heading, the environment's own instructions, then the skill."""
-    guidance = skill.text.strip("\n") if skill.text.strip() else "There is no guidance for this task yet."
-    return (
-        f"---\nname: {NAME}\ndescription: {_DESCRIPTION}\n---\n"
-        f"# Solving the task in task.md\n\n{mark_of(skill)}\n\n"
-        f"{preamble}\n\n## Dynamic Guidance\n\n{guidance}\n"
-    )
-
-
-def _prompt(package: str, delivery: Delivery) -> str:
-    parts: list[str] = []
+def _prompt(package: SkillPackage, delivery: Delivery) -> str:
+    parts = [package.preamble] if package.preamble else []
     if delivery == "prompt":
-        parts.append(package.split("---\n", 2)[2].strip())
+        parts.append(package.body.strip())
         parts.append("The above says how to work. Now solve the task in the file `task.md` of the current directory.")
     else:
         parts.append(
-            f"Solve the task in the file `task.md` of the current directory. First load the skill `{NAME}`"
-            f" (`{SKILL_FOLDERS[0]}/{NAME}/SKILL.md`) and follow it."
+            f"Solve the task in the file `task.md` of the current directory. First load the skill `{package.name}`"
+            f" (`{SKILL_FOLDERS[0]}/{package.name}/SKILL.md`) and follow it."
         )
     parts.append(
         "Do not ask for permission or for clarification: nobody is there to answer. Only your last message is read. It"

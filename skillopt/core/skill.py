@@ -1,7 +1,8 @@
 """The skill document: text, YAML header, protected regions, hash.
 
-The text is the truth; header and regions are spans of it. A region is a marker pair at the document's end; the header
-is `---` … `---` at the very top. Both are read-only for edits (`core.editing.editor`).
+The text is the truth; header, regions and files are spans of it. A region is a marker pair at the document's end; the
+header is `---` … `---` at the very top; files of the skill's package may follow (`core.package`). Header, regions and
+what frames a file are read-only for edits (`core.editing.editor`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skillopt.core.hashing import skill_hash
+from skillopt.core.package import PackagedFile, packaged, skill_part
 
 SLOW_UPDATE = ("<!-- SLOW_UPDATE_START -->", "<!-- SLOW_UPDATE_END -->")
 APPENDIX = ("<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->")
@@ -71,9 +73,23 @@ class Skill:
         return tuple(sorted(spans, key=lambda s: s.start))
 
     @cached_property
+    def files(self) -> tuple[PackagedFile, ...]:
+        """The files of the skill's package that may be edited, in order; none for a skill alone."""
+        return packaged(self.text)
+
+    @cached_property
+    def frames(self) -> tuple[Span, ...]:
+        """What stands between SKILL.md and the files' own text: marker lines, and heads that may not be edited."""
+        if not self.files:
+            return ()
+        ends = (len(skill_part(self.text)), *(file.end for file in self.files))
+        starts = (*(file.editable for file in self.files), len(self.text))
+        return tuple(Span(end, start) for end, start in zip(ends, starts, strict=True))
+
+    @cached_property
     def protected(self) -> tuple[Span, ...]:
-        """Header and regions: what no edit may touch."""
-        return (*((self.header,) if self.header else ()), *self.regions)
+        """Header, regions and frames of files: what no edit may touch."""
+        return (*((self.header,) if self.header else ()), *self.regions, *self.frames)
 
     @property
     def is_blank(self) -> bool:

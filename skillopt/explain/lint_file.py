@@ -16,11 +16,12 @@ from skillopt.config.skill_header import read_header
 from skillopt.core.errors import ConfigError, DataError, RunDirError, SkillOptError
 from skillopt.core.leakage import Leak, LeakIndex
 from skillopt.core.lint import Document, Finding, lint
+from skillopt.core.package import skill_part
 from skillopt.core.skill import Skill
 from skillopt.engine.run.prepare import leak_index, load_env, load_initial, read_skill
 from skillopt.envs.registry import settings_schemas
 from skillopt.model.tokens import expected
-from skillopt.records.reading import Run, open_run
+from skillopt.records.reading import FILES_BESIDE, Run, open_run
 
 SKILL_FILE = "SKILL.md"
 
@@ -64,21 +65,22 @@ def check(asked: Path, config: Path | None = None) -> Report:
         return Report(file, (_not_utf8(file),), {"everything else": "the file is not UTF-8"})
     known = _knowledge(run, config)
     base = known.base if known.base is not None and known.base != skill else None
+    text = skill_part(skill.text)
     document = Document(
-        skill.text,
+        text,
         read_header(skill),
         file_name=file.name,
         directory_name=file.resolve().parent.name,
         exists=_exists(file, run, known),
-        base=base.text if base is not None else None,
-        tokens=expected(skill.text),
+        base=skill_part(base.text) if base is not None else None,
+        tokens=expected(text),
     )
     findings = lint(document)
     unchecked: dict[str, str] = {}
     if known.leaks is None:
         unchecked["leakage"] = known.why_not
     else:
-        findings += leakage(skill, known.leaks, allowed=document.base or "")
+        findings += leakage(skill, known.leaks, allowed=base.text if base is not None else "")
     return Report(file, tuple(sorted(findings, key=lambda f: (f.line, f.severity, f.rule))), unchecked)
 
 
@@ -162,7 +164,9 @@ def _exists(file: Path, run: Run | None, known: _Known) -> Callable[[str], bool]
     places = [file.resolve().parent]
     if run is not None:
         initial = known.config.env.skill_init if known.config is not None else ""
-        places += [Path(initial).resolve().parent] if initial else []
+        start = Path(initial).resolve()
+        places += [start if start.is_dir() else start.parent] if initial else []
+        places.append(run.root / FILES_BESIDE)
 
     def exists(name: str) -> bool:
         return any((place / name).exists() for place in places)

@@ -28,9 +28,10 @@ _SUPPLEMENTED = {
 
 
 class PromptBook:
-    """Renders the optimizer's prompts. `supplement(name)` is the environment's own addition, or None."""
+    """Renders the optimizer's prompts. `supplement(name)` is the environment's own addition, or None; `files` says that
+    the skill's document holds other files of its package."""
 
-    def __init__(self, supplement: Callable[[str], str | None] = lambda name: None) -> None:
+    def __init__(self, supplement: Callable[[str], str | None] = lambda name: None, *, files: bool = False) -> None:
         import jinja2
 
         self._supplement = supplement
@@ -42,6 +43,7 @@ class PromptBook:
             lstrip_blocks=True,
             keep_trailing_newline=False,
         )
+        self._jinja.globals["files"] = files  # pyright: ignore[reportUnknownMemberType]
         self._jinja.filters["fenced"] = fenced  # pyright: ignore[reportUnknownMemberType]
 
     def render(self, name: str, **values: object) -> str:

@@ -16,6 +16,7 @@ from skillopt.config.skill_header import read_header
 from skillopt.core.editing.regions import without_empty_regions, without_markers
 from skillopt.core.errors import DataError
 from skillopt.core.lint import Document, Finding, Header, lint
+from skillopt.core.package import skill_part
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.lint_file import leaks_of_run
 from skillopt.model.tokens import expected
@@ -71,7 +72,7 @@ def build_package(source: Source, *, name: str = "", description: str = "", tool
 
 def _shipped(source: Source, name: str, description: str) -> tuple[str, tuple[str, ...]]:
     """The text as agents get it, and what was changed in the text that was measured."""
-    text, changes = source.skill.text, list[str]()
+    text, changes = skill_part(source.skill.text), list[str]()
     if text.startswith("\ufeff"):
         text = text[1:]
         changes.append("the byte order mark was taken away")

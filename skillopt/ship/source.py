@@ -19,7 +19,8 @@ from skillopt.records.reading import FILES_BESIDE, Run, open_run
 
 @dataclass(frozen=True)
 class Source:
-    """A skill that was asked for, with the files beside it and the run that made it, if there is one."""
+    """A skill that was asked for, with the files beside it and the run that made it, if there is one. `skill` is the
+    document that was measured; the trained files in it stand in `files` as well."""
 
     name: str
     skill: Skill
@@ -40,7 +41,8 @@ def find_source(asked: str) -> Source:
         return Source(asked, read_skill(path / SKILL_FILE), None, found.files, found.left_out)
     found = named_skill(asked)
     beside = _beside(found.run)
-    return Source(found.name, found.skill, found.run, beside.files, beside.left_out)
+    trained = {file.path: File(file.content.encode(), file.executable) for file in found.skill.files}
+    return Source(found.name, found.skill, found.run, {**beside.files, **trained}, beside.left_out)
 
 
 def _beside(run: Run | None) -> SkillFiles:

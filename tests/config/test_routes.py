@@ -23,6 +23,7 @@ SPECIAL: dict[str, Any] = {
     "model.judge_backend": "local",
     "env.name": "plain",
     "env.split_ratio": "3:1:1",
+    "env.skill_files": "scripts/**=free",
     "env.scorer": {"name": "numeric", "tolerance": 0.1},
     "env.fields": ["a", "b"],
     "model.backend_options": {"region": "eu", "width": 3},

@@ -89,6 +89,14 @@ def _start(asked: ProjectRequest) -> str:
     return "skill" if asked.skill is not None and asked.skill.is_dir() else "skill.md"
 
 
+def _rules(asked: ProjectRequest) -> str:
+    """Which files are trained beside SKILL.md where there are any: none is, until somebody takes the line in."""
+    if asked.skill is None or not asked.skill.is_dir():
+        return ""
+    folders = {name.partition("/")[0] for name in read_skill_files(asked.skill).files if "/" in name}
+    return " ".join(f"{folder}/**=body" for folder in ("references", "scripts") if folder in folders)
+
+
 def _own_skill(asked: ProjectRequest) -> dict[str, File | None]:
     """The files of the skill to start from, below the project; None for the scaffold's. Raises `DataError`."""
     if asked.skill is None:
@@ -145,6 +153,7 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "name": source.name,
         "opening": source.opening,
         "skill_init": _start(asked),
+        "skill_files": _rules(asked),
         "skill_file": "skill/SKILL.md" if _start(asked) == "skill" else "skill.md",
     }
     folder = resources.files("skillopt.api.project").joinpath("scaffold")

@@ -19,11 +19,17 @@ from skillopt.config.schema.model import ModelSection
 from skillopt.config.schema.model_types import Seconds, Temperature, Tokens
 from skillopt.config.schema.optimizer import GradientSection, OptimizerSection
 from skillopt.config.schema.tracking import TrackingSection
+from skillopt.core.package import read_rules
 
 
 def _ratio(value: str) -> str:
     if not re.fullmatch(r"[1-9]\d*:[1-9]\d*:[1-9]\d*", value):
         raise ValueError("expected train:val:test as three positive integers, for example 2:1:7")
+    return value
+
+
+def _rules(value: str) -> str:
+    read_rules(value)
     return value
 
 
@@ -55,6 +61,10 @@ class EnvSection(Section):
     """Environment to train on; required."""
     skill_init: str = ""
     """Initial skill: a file, or a directory with a SKILL.md whose other files go to agents too; blank starts empty."""
+    skill_files: Annotated[str, AfterValidator(_rules)] = ""
+    """Which of those files are trained too: PATTERN=off|body|free, the last that fits decides; body keeps the head."""
+    skill_file_chars: Annotated[int, Field(ge=1)] = 20_000
+    """Most characters that a trained file beside SKILL.md may have or grow to."""
     out_root: Annotated[str, Key(change="none")] = ""
     """Run directory; blank makes outputs/skillopt_<env>_<optimizer>_<time>."""
     split_mode: Literal["ratio", "split_dir"] = "ratio"

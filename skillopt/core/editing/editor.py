@@ -4,7 +4,8 @@ Nothing is guessed. An anchor is found exactly, or else with its whitespace norm
 unique in the body; every occurrence counts over its full span, overlapping ones too. Header and protected regions are
 read-only: a match that touches them is refused, and after every edit their bytes are compared with those before; a
 difference undoes the edit. Edits never raise: a fault in one becomes its status, and the rest goes on. Line ends of the
-document stay as they are; what the editor adds ends in LF.
+document stay as they are; what the editor adds ends in LF. In the files of a package an anchor is found exactly only,
+what is put there keeps its indentation, and `append` with a file's path as its target adds to the end of that file.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 
 from skillopt.core.editing.edit import OPS, Edit, EditReport, EditStatus, Patch
 from skillopt.core.editing.regions import without_markers
+from skillopt.core.package import PackagedFile, skill_part
 from skillopt.core.skill import Skill, Span
 
 Fallback = Literal["skip", "append"]
@@ -115,14 +117,16 @@ def _apply(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
         return _Result(skill, "skipped_invalid_edit", problem)
     if edit.op not in OPS:
         return _Result(skill, "skipped_unknown_op", f"known operations: {', '.join(OPS)}")
-    content = without_markers(edit.content or "").strip()
     target = edit.target or ""
+    file = _file_of(skill, edit)
+    content = without_markers(edit.content or "")
+    content = content.strip() if file is None else _as_lines(content, target if edit.op == "replace" else "")
     if edit.op in ("replace", "delete") and not target.strip():
         return _Result(skill, f"skipped_{edit.op}_missing_target")
     if edit.op != "delete" and not content:
         return _Result(skill, "skipped_empty_content")
     if edit.op == "append":
-        return _append(skill, content)
+        return _append(skill, content) if file is None else _append_to_file(skill, file, content)
     return _anchored(skill, edit.op, target, content, fallback)
 
 
@@ -152,10 +156,49 @@ def _anchored(skill: Skill, op: str, target: str, content: str, fallback: Fallba
     text, start, end = skill.text, match.span.start, match.span.end
     if op == "insert_after":
         at = _next_line(text, end)
+        file = _file_at(skill, start)
+        if file is not None:
+            return _Result(_inserted(skill, file, min(at, file.end), content), "applied_insert_after", match.note)
         if any(span.start < at < span.end for span in skill.protected):
             return _Result(skill, "skipped_protected_region", "the line after the target lies in protected text")
         return _Result(Skill(f"{text[:at]}\n{content}\n{text[at:]}"), "applied_insert_after", match.note)
     return _Result(Skill(text[:start] + (content if op == "replace" else "") + text[end:]), f"applied_{op}", match.note)
+
+
+def _file_of(skill: Skill, edit: Edit) -> PackagedFile | None:
+    """The file of the package that an edit is for; None where it is for SKILL.md."""
+    if not skill.files or not isinstance(edit.target, str):
+        return None
+    if edit.op == "append":
+        return next((file for file in skill.files if file.path == edit.target.strip()), None)
+    span = _find(skill, edit.target).span
+    return _file_at(skill, span.start) if span is not None else None
+
+
+def _file_at(skill: Skill, at: int) -> PackagedFile | None:
+    """The file that a place of the document lies in."""
+    return next((file for file in skill.files if file.start <= at <= file.end), None)
+
+
+def _as_lines(content: str, target: str) -> str:
+    """Content for a file: its indentation stays, and it begins and ends with as many line ends as what it replaces."""
+    words, old = content.strip("\r\n").rstrip(), target.strip("\r\n")
+    if not words or not old:
+        return words
+    at = target.index(old)
+    return target[:at] + words + target[at + len(old) :]
+
+
+def _append_to_file(skill: Skill, file: PackagedFile, content: str) -> _Result:
+    return _Result(_inserted(skill, file, file.end, content), "applied_append")
+
+
+def _inserted(skill: Skill, file: PackagedFile, at: int, content: str) -> Skill:
+    """The document with lines put into a file: on lines of their own, and nothing else is moved."""
+    text = skill.text
+    before = "\n" if at > file.editable and text[at - 1] != "\n" else ""
+    after = "" if at == file.end and before else "\n"
+    return Skill(f"{text[:at]}{before}{content}{after}{text[at:]}")
 
 
 def _next_line(text: str, end: int) -> int:
@@ -177,7 +220,9 @@ def _append(skill: Skill, content: str) -> _Result:
         before = text[:floor]
     gap = "\n" if floor == len(before) and before.endswith("\n") else "\n\n"
     if region:
-        return _Result(Skill(f"{before}{gap}{content}\n\n{text[at:]}"), "applied_append_before_protected_region")
+        frame = any(span.start == region.start for span in skill.frames)
+        below = text[at:] if frame else f"\n{text[at:]}"
+        return _Result(Skill(f"{before}{gap}{content}\n{below}"), "applied_append_before_protected_region")
     return _Result(Skill(f"{before}{gap}{content}\n"), "applied_append")
 
 
@@ -199,7 +244,8 @@ def _find(skill: Skill, target: str) -> _Match:
     spans = list(_exact(skill.text, target))
     note = ""
     if not spans:
-        spans = list(_normalised(skill.text, target))
+        whole = len(skill_part(skill.text)) if skill.files else len(skill.text)
+        spans = [span for span in _normalised(skill.text, target) if span.start < whole]
         note = "matched with whitespace normalised"
     if not spans:
         return _Match(None, "missing", _nearest(skill, target))
@@ -249,11 +295,15 @@ def protected_intact(before: Skill, after: Skill) -> bool:
     old, new = _header_text(before), _header_text(after)
     # A header that ended the document gains the line end that separates it from the first body line.
     same_header = new == old or (bool(old) and not old.endswith("\n") and new == old + "\n")
-    return same_header and _region_texts(before) == _region_texts(after)
+    return same_header and _region_texts(before) == _region_texts(after) and _frame_texts(before) == _frame_texts(after)
 
 
 def _header_text(skill: Skill) -> str:
     return skill.text[skill.header.start : skill.header.end] if skill.header else ""
+
+
+def _frame_texts(skill: Skill) -> list[str]:
+    return [skill.text[span.start : span.end] for span in skill.frames]
 
 
 def _region_texts(skill: Skill) -> list[str]:

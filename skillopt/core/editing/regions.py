@@ -2,7 +2,8 @@
 
 Edits never come here (`editor` refuses them); only the owner of a region does. Replacing changes the region and
 nothing else: the first well-formed region of the kind gets the new bytes in place, further ones and stray markers of
-the kind are removed, text outside stays byte for byte. Without a region the new one goes to the document's end.
+the kind are removed, text outside stays byte for byte. Without a region the new one goes to the end of SKILL.md; the
+files of a package follow it unchanged.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from skillopt.core.package import skill_part, split
 from skillopt.core.skill import APPENDIX, MARKERS, SLOW_UPDATE, Skill
 
 APPENDIX_HEADING = "## Execution Notes Appendix"
@@ -73,6 +75,7 @@ def without_empty_regions(text: str) -> str:
     whitespace the document ended with, so that the target is sent the same request. A region is empty when it is
     blank, or, for the appendix, when it holds its heading only. Malformed markers are left alone.
     """
+    text, files = split(text)
     for kind, silent in ((SLOW_UPDATE, ("",)), (APPENDIX, ("", APPENDIX_HEADING))):
         at, pattern = 0, _well_formed(kind)
         while match := pattern.search(text, at):
@@ -80,16 +83,17 @@ def without_empty_regions(text: str) -> str:
             if match.group(1).strip() in silent:
                 before, after = text[: match.start()].rstrip(), text[match.end() :].lstrip()
                 text, at = (f"{before}\n\n{after}", len(before)) if before and after else (before + after, len(before))
-    return f"{text.rstrip()}\n" if text.strip() else ""
+    return (f"{text.rstrip()}\n" if text.strip() else "") + files
 
 
 def restored(original: Skill, new_text: str) -> Skill:
     """`new_text` as the body, with header and regions of `original` put back byte for byte.
 
     Whatever header or regions the writer put into `new_text` are dropped: the writer is not trusted to copy them. Of a
-    region that it left open only the marker goes, because what follows may be the rest of the body.
+    region that it left open only the marker goes, because what follows may be the rest of the body. The files of a
+    package stay the original's.
     """
-    text = new_text
+    original, files, text = Skill(skill_part(original.text)), split(original.text)[1], skill_part(new_text)
     for kind in (SLOW_UPDATE, APPENDIX):
         text = _without(text, kind)
     draft = Skill(text)
@@ -99,7 +103,7 @@ def restored(original: Skill, new_text: str) -> Skill:
     if header and not header.endswith("\n"):
         header += "\n"
     regions = [original.text[span.start : span.end] for span in original.regions]
-    return Skill(header + "\n\n".join([*([body] if body else []), *regions]) + "\n")
+    return Skill(header + "\n\n".join([*([body] if body else []), *regions]) + "\n" + files)
 
 
 def _well_formed(kind: Kind) -> re.Pattern[str]:
@@ -111,12 +115,13 @@ def _with_region(skill: Skill, kind: Kind, content: str) -> Skill:
     start, end = kind
     block = f"{start}\n{content}\n{end}" if content else f"{start}\n{end}"
     pattern = _well_formed(kind)
-    first = pattern.search(skill.text)
+    whole, files = split(skill.text)
+    first = pattern.search(whole)
     if first is None:
-        text = _without(skill.text, kind)
-        return Skill(f"{text.rstrip()}\n\n{block}\n")
-    before, after = _without(skill.text[: first.start()], kind), _without(skill.text[first.end() :], kind)
-    return Skill(before + block + after)
+        text = _without(whole, kind)
+        return Skill(f"{text.rstrip()}\n\n{block}\n{files}")
+    before, after = _without(whole[: first.start()], kind), _without(whole[first.end() :], kind)
+    return Skill(before + block + after + files)
 
 
 def _without(text: str, kind: Kind) -> str:

@@ -21,6 +21,7 @@ from skillopt.core.skill import SLOW_UPDATE, Skill
 from skillopt.engine.acceptance.trial import try_on
 from skillopt.engine.decision import Trial
 from skillopt.engine.run.context import RunContext
+from skillopt.engine.stages.scripts import file_faults
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ async def prune(
 
     async def tried(left_out: Sequence[int]) -> tuple[Skill, Trial | None]:
         skill = made.without(left_out)
-        return skill, None if skill in (draft, base) else await try_on(context, skill, known, {}, step=step)
+        if skill in (draft, base) or await file_faults(context, draft, skill):
+            return skill, None
+        return skill, await try_on(context, skill, known, {}, step=step)
 
     alone = await gather_all([tried(group) for group in groups])
     asked = [r for _, trial in alone if trial for r in trial.rollouts]

@@ -16,6 +16,8 @@ def refuse_combinations(config: Config, env: Env) -> None:
     optimizer, gradient, evaluation = config.optimizer, config.gradient, config.evaluation
     if config.train.search == "factorial":
         _refuse_with_factorial(config)
+    if config.env.skill_files:
+        _refuse_with_files(config)
     compact = optimizer.analyst_profile == "compact"
     if optimizer.skill_update_mode != "patch" and compact:
         raise ConfigError(
@@ -43,6 +45,20 @@ def refuse_combinations(config: Config, env: Env) -> None:
             f"evaluation.use_semantic_density: a bonus for words is no measured difference, and gate_rule "
             f"{rule_name(config)} tests nothing else",
             hint="set evaluation.gate_rule: strict, or switch the bonus off",
+        )
+
+
+def _refuse_with_files(config: Config) -> None:
+    if config.optimizer.skill_update_mode != "patch":
+        raise ConfigError(
+            f"optimizer.skill_update_mode={config.optimizer.skill_update_mode}: a rewrite gives one document, and "
+            "env.skill_files asks for edits of several files",
+            hint="set optimizer.skill_update_mode: patch, or leave env.skill_files blank",
+        )
+    if config.train.search == "factorial" or config.optimizer.analyst_profile == "compact":
+        raise ConfigError(
+            "env.skill_files: the factorial search and the compact analyst profile write rules of SKILL.md only",
+            hint="set train.search: published and optimizer.analyst_profile: full, or leave env.skill_files blank",
         )
 
 

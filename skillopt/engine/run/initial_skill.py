@@ -1,4 +1,7 @@
-"""What `env.skill_init` names: nothing, a file, or a directory with a SKILL.md whose other files go along."""
+"""What `env.skill_init` names: nothing, a file, or a directory with a SKILL.md whose other files go along.
+
+`env.skill_files` says which of them are trained as well; they then stand in the skill's document (`core.package`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from pathlib import Path
 from skillopt.agents.skill_files import NO_FILES, SKILL_FILE, SkillFiles, read_skill_files
 from skillopt.config import Config
 from skillopt.core.errors import DataError
+from skillopt.core.package import PackagedFile, policy_of, read_rules
+from skillopt.core.skill import MARKERS
 from skillopt.records.reading import FILES_BESIDE
 from skillopt.store.atomic import file_error, write_bytes
 
@@ -35,6 +40,35 @@ def skill_files(config: Config) -> SkillFiles:
         if (path / SKILL_FILE).is_file():
             return read_skill_files(path)
     return NO_FILES
+
+
+def editable_files(config: Config) -> tuple[PackagedFile, ...]:
+    """Those that training may edit (`env.skill_files`). Raises `DataError` for one that is too long, or no text."""
+    rules, found = read_rules(config.env.skill_files), list[PackagedFile]()
+    limit = config.env.skill_file_chars
+    for name, file in sorted(skill_files(config).files.items()) if rules else ():
+        policy = policy_of(name, rules)
+        if policy == "off":
+            continue
+        off = f"or leave it out: env.skill_files: {config.env.skill_files} {name}=off"
+        try:
+            content = file.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name} is no UTF-8 text (byte {error.start})", hint=f"save it as UTF-8, {off}") from error
+        if "\0" in content or any(marker in content for marker in MARKERS):
+            raise DataError(f"{name} holds a NUL character, or a line that marks a region", hint=f"take it out, {off}")
+        if len(content) > limit:
+            raise DataError(
+                f"{name} has {len(content)} characters, and env.skill_file_chars is {limit}",
+                hint=f"raise it: each call of the optimizer shows the whole file; {off}",
+            )
+        found.append(PackagedFile(name, content, policy, file.executable))
+    if rules and not found:
+        raise DataError(
+            f"env.skill_files: {config.env.skill_files} fits no file of env.skill_init: {config.env.skill_init}",
+            hint="patterns are paths from the skill's directory, like references/**=body; blank trains SKILL.md alone",
+        )
+    return tuple(found)
 
 
 def keep_files(config: Config, root: Path) -> None:

@@ -68,6 +68,10 @@ def _in_a_loop(
     return looped or target
 
 
+def _prompts(env: Env, initial: Skill) -> PromptBook:
+    return PromptBook(env.prompt, files=bool(initial.files))
+
+
 def _executor(config: Config, given: Given, stack: AsyncExitStack) -> Executor:
     """The executor that several runs share, or one of this run's own, closed with it."""
     if given.commons is not None:
@@ -141,7 +145,7 @@ async def open_run_context(
             target=models.target if need == "judge" else _in_a_loop(config, models.target, journal, executor, stack),
             optimizer=models.optimizer,
             judge=models.judge, roles=tuple(models.roles), price=models.price, journal=journal, budget=budget,
-            run_dir=run_dir, emit=emit, prompts=PromptBook(env.prompt), leaks=leak_index(env, splits), timings=timings,
+            run_dir=run_dir, emit=emit, prompts=_prompts(env, initial), leaks=leak_index(env, splits), timings=timings,
             executor=executor, rollouts=rollouts,
             before_test=given.commons.before_test if given.commons is not None else None,
         )  # fmt: skip

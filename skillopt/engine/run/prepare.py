@@ -15,10 +15,11 @@ from skillopt.core.editing.regions import with_block
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
 from skillopt.core.leakage import LeakIndex
+from skillopt.core.package import bundled
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given
-from skillopt.engine.run.initial_skill import initial_place
+from skillopt.engine.run.initial_skill import editable_files, initial_place
 from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
@@ -79,12 +80,15 @@ def check_train_size(config: Config, splits: Splits) -> None:
 
 
 def load_initial(config: Config) -> Skill:
-    """The initial skill: a file, the SKILL.md of a directory, or the empty skill when `skill_init` is blank. Raises
-    `DataError` when missing."""
+    """The initial skill: a file, the SKILL.md of a directory with those of its files that are trained too, or the empty
+    skill when `skill_init` is blank. Raises `DataError` when missing."""
     place = initial_place(config)
     if place is None:
+        editable_files(config)
         return Skill("")
-    return read_skill(place / SKILL_FILE if place.is_dir() else place)
+    skill = read_skill(place / SKILL_FILE if place.is_dir() else place)
+    files = editable_files(config)
+    return Skill(bundled(skill.text, files)) if files else skill
 
 
 def starting_skill(config: Config, given: Given = NOTHING) -> Skill:

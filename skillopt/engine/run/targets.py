@@ -108,6 +108,12 @@ def check_target(config: Config, env: Env | None = None) -> list[str]:
         _refuse(config, "the tool loop")
         return ["the tool loop runs the target's commands on this machine, as you, without a sandbox"]
     if not is_agent(role):
+        if config.env.skill_files:
+            raise ConfigError(
+                f"env.skill_files: {config.env.skill_files}: a chat target reads SKILL.md alone, so no edit of another "
+                "file could be measured",
+                hint="choose an agent as the target, or model.target_agent=tool_loop; or leave env.skill_files blank",
+            )
         alone = "the target is a chat model: of the skill's directory it reads SKILL.md, and no other file"
         return [alone] if skill_files(config).files else []
     if config.model.target_agent == "tool_loop":

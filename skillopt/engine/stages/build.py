@@ -18,6 +18,7 @@ from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.stages.context import StepContext
+from skillopt.engine.stages.scripts import without_broken_files
 from skillopt.optimizer.aggregate import merge
 from skillopt.optimizer.race import Proposal
 from skillopt.optimizer.rewrite import candidate, chosen_document, rewrite
@@ -29,7 +30,7 @@ JOINED = "joined: both won their race, on different items"
 async def build(ctx: StepContext, name: str, change: Change) -> Proposal:
     """The proposal that a change makes of the step's skill. A rewrite without usable text leaves the skill as it is."""
     if isinstance(change, Patch):
-        return edited(ctx, name, change)
+        return await _whole(ctx, edited(ctx, name, change))
     vetoed: list[VetoedEdit] = []
     if isinstance(change, Suggestions):
         kept, vetoed = _without_leaks(ctx, change.items)
@@ -66,6 +67,19 @@ def edited(ctx: StepContext, name: str, patch: Patch) -> Proposal:
             patch = Patch(reasoning=patch.reasoning)
             skill, report = apply_patch(before, patch)
     return Proposal(name, patch, skill, report, vetoed=tuple(vetoed))
+
+
+async def _whole(ctx: StepContext, proposal: Proposal) -> Proposal:
+    """The proposal without the edits that would break a file of the package."""
+    if not ctx.skill.files or not isinstance(proposal.change, Patch):
+        return proposal
+    patch, broken = await without_broken_files(ctx.run, ctx.skill, proposal.change)
+    if not broken:
+        return proposal
+    fallback = ctx.run.config.optimizer.insert_after_fallback
+    skill, report = apply_patch(ctx.skill, patch, insert_after_fallback=fallback)
+    vetoed = in_proposed_order([*proposal.vetoed, *broken], proposal.change)
+    return replace(proposal, change=patch, skill=skill, report=report, vetoed=tuple(vetoed))
 
 
 async def join(
