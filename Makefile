@@ -3,6 +3,7 @@
 #   make test    everything that must hold before a commit
 #   make test-thorough   the same claims with every mechanism, width and case: the rest of what CI runs
 #   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
+#   make test-ray    the proofs of `executor.kind: ray` on a cluster of two nodes
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
 
@@ -17,7 +18,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough test-slow e2e lint types imports unit model docs bench clean
+.PHONY: help demo test test-thorough test-slow test-ray e2e lint types imports unit model docs bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +65,11 @@ test-thorough: $(DEV_STAMP)
 test-slow: $(DEV_STAMP)
 	$(BIN)/pytest $(PYTEST_ARGS) -m slow_campaign
 	SKILLOPT_TESTS=slow $(BIN)/pytest $(PYTEST_ARGS) -m "not slow_campaign" $$(grep -rlE "from (hypothesis|tests.examples)" tests --include="test_*.py")
+
+# A cluster of two nodes, in a network namespace where that works (scripts/alone.sh says so), else on loopback.
+test-ray: $(DEV_STAMP)
+	@$(BIN)/python -c "import ray" 2>/dev/null || $(BIN)/pip install -q -e ".[ray]"
+	sh scripts/alone.sh $(BIN)/pytest -p no:xdist -m ray tests/executors
 
 # The programs are pinned in scripts/install_agents.sh and kept in .e2e (about 850 MB); nothing is installed elsewhere.
 e2e: $(DEV_STAMP)

@@ -39,7 +39,7 @@ class RunArguments(TypedDict, total=False):
     overrides: Mapping[str, object]
     out: str | Path | None
     budget: BudgetLike
-    executor: Literal["inline", "local"] | None
+    executor: Literal["inline", "local", "ray"] | None
     gate: str | None
     effort: str | None
     seed: int | None

@@ -1,7 +1,7 @@
 """The seam: where work is done. The bytes of a run do not depend on which executor did it.
 
-`InlineExecutor` for tests and debuggers, `LocalExecutor` for one machine. An executor belongs to one event loop and one
-run, which opens and closes it.
+`InlineExecutor` for tests and debuggers, `LocalExecutor` for one machine, `executors.ray` for a cluster. An executor
+belongs to one event loop and one run, which opens and closes it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ class Executor(Protocol):
     @property
     def name(self) -> str:
         """`inline`, `local`, …; in no key and no fingerprint."""
+        ...
+
+    @property
+    def apart(self) -> bool:
+        """Whether workers may have a file system of their own: files that a unit needs go along with it then."""
         ...
 
     async def run(self, work: Work) -> JsonObject:

@@ -25,6 +25,7 @@ class InlineExecutor:
     """An `Executor` without workers."""
 
     name = "inline"
+    apart = False
 
     def __init__(self, registry: Registry | None = None) -> None:
         self._registry = registry or Registry()

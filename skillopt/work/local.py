@@ -37,6 +37,7 @@ class LocalExecutor:
     """An `Executor`. `slots` is the number of cores that work may take (None: those of this machine)."""
 
     name = "local"
+    apart = False
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from skillopt.work.worker i
 
 def main() -> None:
     """Serve until the driver goes away."""
-    requests, answers = _own_streams()
+    requests, answers = own_streams()
     hello = frames.read(requests)
     if hello is None:
         return
@@ -42,7 +42,7 @@ def main() -> None:
     serve(requests, answers, blobs)
 
 
-def _own_streams() -> tuple[BinaryIO, BinaryIO]:
+def own_streams() -> tuple[BinaryIO, BinaryIO]:
     """The two pipes to the driver, out of reach of the work: its own input is empty, its output goes to stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")

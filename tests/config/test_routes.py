@@ -43,6 +43,8 @@ SPECIAL: dict[str, Any] = {
     "model.local_context": 2048,
     "optimizer.prompt_token_budget": 5000,
     "tracking.trackers": ["otel"],
+    "executor.ray_runtime_env": {"working_dir": "."},
+    "executor.ray_labels": {"disk": "fast"},
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from skillopt.agents.run import PROGRAM
 from skillopt.config import ExecutorSection
 from skillopt.envs.score_work import HANDLERS
+from skillopt.executors.ray import executor as ray
+from skillopt.executors.ray.settings import RaySettings
 from skillopt.records.events import Emit, Notice
 from skillopt.work.executor import Executor
 from skillopt.work.inline import InlineExecutor
@@ -18,11 +20,29 @@ def create_executor(section: ExecutorSection) -> Executor:
     registry = Registry({**BUILT_IN, **HANDLERS})
     if section.kind == "inline":
         return InlineExecutor(registry)
+    if section.kind == "ray":
+        return ray.create(ray_settings(section), attempts=section.attempts, registry=registry)
     return LocalExecutor(
         slots=section.slots or None,
         attempts=section.attempts,
         lost_after_s=section.lost_after_seconds,
         registry=registry,
+    )
+
+
+def ray_settings(section: ExecutorSection) -> RaySettings:
+    """What of the section a cluster is told."""
+    return RaySettings(
+        address=section.ray_address,
+        namespace=section.ray_namespace,
+        runtime_env=section.ray_runtime_env,
+        labels=section.ray_labels,
+        insecure=section.ray_insecure,
+        cpus_per_worker=section.ray_cpus_per_worker,
+        memory_mb=section.ray_memory_mb,
+        start_seconds=section.ray_start_seconds,
+        slots=section.slots,
+        lost_after_s=section.lost_after_seconds,
     )
 
 

@@ -1,0 +1,96 @@
+"""The connection to Ray, in the process that holds it: a cluster of one's own, or one at an address.
+
+Token authentication is demanded: a cluster of one's own gets a random token, a foreign one is refused where it asks for
+none. Faults of the set-up are one `ConfigError` each.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from skillopt.core.errors import ConfigError
+from skillopt.core.shorten import shorten
+from skillopt.executors.ray.library import ray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillopt.executors.ray.settings import RaySettings
+
+_OBJECT_STORE_BYTES = 80_000_000
+_SHOWN = 300
+
+
+def prepare_environment(settings: RaySettings) -> None:
+    """Variables that Ray reads when it is imported. Raises `ConfigError` where a token is needed and there is none."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", str(round(settings.start_seconds)))
+    if not settings.address:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        os.environ.pop("RAY_ADDRESS", None)
+        return
+    if settings.insecure:
+        return
+    os.environ["RAY_AUTH_MODE"] = "token"
+    if not (os.environ.get("RAY_AUTH_TOKEN") or os.path.exists(_token_file())):
+        raise ConfigError(
+            f"the cluster at {settings.address} has to ask for a token, and there is none here",
+            hint="set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to its file (executor.ray_insecure goes without)",
+        )
+
+
+def connect(settings: RaySettings, cores: int) -> None:
+    """Connect, or start a cluster. Raises `ConfigError` naming the address."""
+    library = ray()
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    common: dict[str, object] = {
+        "namespace": settings.namespace,
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "runtime_env": dict(settings.runtime_env) or None,
+    }
+    if settings.address:
+        common["address"] = settings.address
+    else:
+        common |= {
+            "address": "local",
+            "num_cpus": settings.slots or cores,
+            "object_store_memory": _OBJECT_STORE_BYTES,
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
+        }
+    try:
+        library.init(**common)
+    except (ConnectionError, RuntimeError, ValueError, OSError, library.exceptions.RayError) as error:
+        words = shorten(" ".join(str(error).split()), _SHOWN)
+        where = f"the Ray cluster at {settings.address}" if settings.address else "a Ray cluster on this machine"
+        hint = (
+            "is it up, is its version of Ray and Python the same, and is RAY_AUTH_TOKEN its token? (ray status)"
+            if settings.address
+            else "run the same command again, or use executor.kind=local"
+        )
+        raise ConfigError(f"{where} cannot be used: {words}", hint=hint) from error
+
+
+def cores_of_cluster() -> float:
+    """All there are now, on living nodes."""
+    return float(ray().cluster_resources().get("CPU", 0.0))
+
+
+def nodes() -> list[Mapping[str, object]]:
+    """The living nodes as Ray lists them."""
+    return [node for node in ray().nodes() if node.get("Alive")]
+
+
+def leave() -> None:
+    """Disconnect; a cluster of one's own ends."""
+    ray().shutdown()
+
+
+def _token_file() -> str:
+    return os.environ.get("RAY_AUTH_TOKEN_PATH") or os.path.expanduser("~/.ray/auth_token")
