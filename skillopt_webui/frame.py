@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from skillopt import __version__
 from skillopt.core.errors import RunDirError, SkillOptError
 from skillopt.views.filters import FILTERS, shown
+from skillopt.views.page import TEMPLATES
 from skillopt_webui.filters import OURS
 from skillopt_webui.guard import csrf_of
 from skillopt_webui.state import state_of
@@ -74,8 +75,8 @@ async def on_fault(request: Request, error: Exception) -> Response:
 def environment() -> Environment:
     """The templates."""
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=shown,
+        loader=FileSystemLoader([HERE / "templates", TEMPLATES]), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=shown,
     )  # fmt: skip
     for name, function in {**FILTERS, **OURS}.items():
         made.filters[name] = function  # pyright: ignore[reportUnknownMemberType]

@@ -81,8 +81,10 @@ def side_by_side(run: Run, key: str, item: str) -> SideBySide:
     contest = _test(run) if key == TEST else _step(run, int(key)) if key.isdecimal() else None
     if contest is None:
         raise DataError(f"the run has no comparison {key!r}", hint="choose a step that reached the gate, or test")
-    before = _side(run, item, contest.before, _directory_before(run, key))
-    after = _side(run, item, contest.after, TEST_AFTER if key == TEST else f"{run.step_dir(int(key))}/selection_eval")
+    before = one_side(run, item, contest.before, _directory_before(run, key))
+    after = one_side(
+        run, item, contest.after, TEST_AFTER if key == TEST else f"{run.step_dir(int(key))}/selection_eval"
+    )
     row = after.row or before.row
     if row is None:
         raise DataError(f"{item}: this item was not asked there", hint="choose one of the items that are listed")
@@ -130,7 +132,8 @@ def _directory_before(run: Run, key: str) -> str:
     return nodes[node.against].evidence if node is not None else ""
 
 
-def _side(run: Run, item: str, title: str, directory: str) -> Side:
+def one_side(run: Run, item: str, title: str, directory: str) -> Side:
+    """One attempt, with what led to it."""
     if not directory:
         return Side(title, "", None, None, Trajectory((), "the run did not keep this measurement"))
     row = find_row(run, directory, item)

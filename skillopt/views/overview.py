@@ -12,22 +12,12 @@ from skillopt.records.rows import SpentRow
 from skillopt.records.summary import Difference, ScoreSummary, Summary
 from skillopt.report.next_steps import next_steps
 from skillopt.report.report import headline
+from skillopt.views.brief import ClassRow, class_rows
 from skillopt.views.course import Point, course
 from skillopt.views.items import ItemView, item_views
 from skillopt.views.matrix import Matrix, matrices
 from skillopt.views.measurements import measurements
 from skillopt.views.worth import TokenCost, Worth, token_cost, traced_best, worths
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """One task type on the sealed test; scores are hard accuracy."""
-
-    name: str
-    items: int
-    before: float | None
-    after: float | None
-    difference: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ def overview(run: Run) -> Overview:
         metric=summary.test.metric,
         scores=tuple((name, score) for name, score in tests if score.total),
         paired=summary.paired,
-        classes=_classes(summary),
+        classes=class_rows(summary),
         course=course(run, measured),
         worths=worths(run, traced_best(run)),
         tokens=token_cost(run, measured),
@@ -90,21 +80,3 @@ def overview(run: Run) -> Overview:
         usd=summary.cost.usd,
         next_steps=next_steps(summary, run.steps, unchanged=initial == best),
     )
-
-
-def _classes(summary: Summary) -> tuple[ClassRow, ...]:
-    """By task type; empty where the items are of one kind."""
-    before = summary.test_by_task_type.get("test_eval_baseline", {})
-    after = summary.test_by_task_type.get("test_eval", {})
-    names = [name for name in dict.fromkeys((*before, *after)) if name != "overall"]
-    if len(names) < 2:
-        return ()
-    by_type: Mapping[str, Difference] = summary.paired.by_type if summary.paired is not None else {}
-    return tuple(
-        ClassRow(
-            name, max(rows[name].total for rows in (before, after) if name in rows),
-            before[name].hard_acc if name in before else None, after[name].hard_acc if name in after else None,
-            by_type.get(name),
-        )
-        for name in sorted(names)
-    )  # fmt: skip

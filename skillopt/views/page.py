@@ -15,8 +15,10 @@ from skillopt.views.filters import FILTERS, shown, visible
 from skillopt.views.overview import Overview
 
 MOST_ITEMS = 400
+TEMPLATES = Path(__file__).parent
+"""`page.html`, and `drawn.html` with the parts that the dashboard draws as well."""
 
-__all__ = ["MOST_ITEMS", "page", "visible"]
+__all__ = ["MOST_ITEMS", "TEMPLATES", "page", "visible"]
 
 
 def page(found: Overview) -> str:
@@ -29,7 +31,7 @@ def page(found: Overview) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=shown,
     )  # fmt: skip
     for name, function in FILTERS.items():

@@ -44,6 +44,10 @@ class Node:
     text: str = ""
     evidence: str = ""
     against: int = 0
+    interval: tuple[float, float] | None = None
+    """Of the difference to what it was compared with, 95 %."""
+    before: float | None = None
+    """The score of what it was compared with."""
     best: bool = False
     path: bool = False
 
@@ -137,6 +141,7 @@ class _Grown:
                 place, self._current, label, step, epoch, fate, gate.action.words, gate.reason,
                 arithmetic(gate, self._score), gate.candidate_gate_score if gate.asked else None, len(gate.wins),
                 len(gate.losses), edits, vetoed, str(step) if gate.changed_current else "", evidence, self._proven,
+                gate.interval, self._score,
             )
         )  # fmt: skip
         return place

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skillopt_webui.routing import Page, Tab
+from skillopt_webui.places import Page, Tab
+from skillopt_webui.understand import answers, compare, cost, items, lineage, result, skill, worth
 
-TABS: tuple[Tab, ...] = ()
-PAGES: tuple[Page, ...] = ()
+TABS: tuple[Tab, ...] = (result.TAB, lineage.TAB, skill.TAB, items.TAB, answers.TAB, worth.TAB, cost.TAB)
+PAGES: tuple[Page, ...] = (compare.PAGE,)

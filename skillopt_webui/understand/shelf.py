@@ -1,0 +1,60 @@
+"""What the views of one server remember between requests: files that were read, lineages that were replayed.
+
+Both are caches of what stands on disk, keyed by its state, and may be emptied at any time. Used from worker threads.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from starlette.requests import Request
+
+from skillopt.records.reading import Run
+from skillopt.views.grid import Grid, Window, grid
+from skillopt.views.growth import BlamedText, blamed
+from skillopt.views.measurements import Split
+from skillopt.views.scores import Scores
+
+_TEXTS = 32
+
+
+@dataclass
+class Shelf:
+    """One per server."""
+
+    _scores: Scores = field(default_factory=Scores)
+    _texts: OrderedDict[tuple[str, str, int], BlamedText] = field(
+        default_factory=OrderedDict[tuple[str, str, int], BlamedText]
+    )
+    _lock: Lock = field(default_factory=Lock)
+
+    def grid(self, run: Run, split: Split, window: Window, only: str) -> Grid:
+        """A page of the matrix."""
+        with self._lock:
+            return grid(run, self._scores, split, window, only=only)
+
+    def blamed(self, run: Run, key: str) -> BlamedText:
+        """A version with blame; replaying a long run takes a moment, and its past does not change."""
+        history = run.root / "history.json"
+        state = history.stat().st_mtime_ns if history.is_file() else 0
+        name = (str(run.root), key, state)
+        with self._lock:
+            found = self._texts.get(name)
+        if found is None:
+            found = blamed(run, key)
+            with self._lock:
+                self._texts[name] = found
+                while len(self._texts) > _TEXTS:
+                    self._texts.popitem(last=False)
+        return found
+
+
+def shelf_of(request: Request) -> Shelf:
+    """The server's shelf; made when it is first asked for."""
+    state = request.app.state
+    if not hasattr(state, "shelf"):
+        state.shelf = Shelf()
+    shelf: Shelf = state.shelf
+    return shelf
