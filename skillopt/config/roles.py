@@ -27,7 +27,7 @@ class RoleSettings:
 
     `max_tokens` bounds what a call may ask for (None: no bound); `temperature` holds where the request names none;
     `timeout_seconds` covers one attempt. `auth_mode` is blank for a plain OpenAI endpoint. `thinking` is enabled,
-    disabled or blank for the server's own way. `options` are a plugin's.
+    disabled or blank for the server's own way. `options` are a plugin's. `batch` says which calls go to a batch API.
     """
 
     role: RoleName
@@ -50,6 +50,7 @@ class RoleSettings:
     local_threads: int = 0
     local_context: int = 8192
     scripted_script: str = ""
+    batch: str = "never"
 
     def as_mapping(self) -> dict[str, object]:
         """The settings under their names, for a backend's `create`."""
@@ -92,18 +93,29 @@ def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
     if role == "judge" and not model.judge_backend:
         _refuse_half_a_judge(model)
         optimizer = role_settings(model, "optimizer")
-        return replace(optimizer, role=role, model=model.judge or optimizer.model)
+        return replace(optimizer, role=role, model=model.judge or optimizer.model, batch=_batch(model, role))
     backend: str = getattr(model, f"{role}_backend")
     effort = model.reasoning_effort
-    plain = RoleSettings(role=role, backend=backend, model=getattr(model, role), reasoning_effort=effort or "")
+    plain = RoleSettings(
+        role=role,
+        backend=backend,
+        model=getattr(model, role),
+        reasoning_effort=effort or "",
+        batch=_batch(model, role),
+    )
     build = _BUILDERS.get(backend, _plugin)
     return build(plain, model)
+
+
+def _batch(model: ModelSection, role: RoleName) -> str:
+    own: str = getattr(model, f"{role}_batch")
+    return own or model.batch
 
 
 def _refuse_half_a_judge(model: ModelSection) -> None:
     """A judge's endpoint or key without `judge_backend` would be overlooked."""
     for name, info in ModelSection.model_fields.items():
-        own = name.startswith("judge_") and name != "judge_backend"
+        own = name.startswith("judge_") and name not in ("judge_backend", "judge_batch")
         if own and getattr(model, name) != info.get_default(call_default_factory=True, validated_data={}):
             raise ConfigError(
                 f"model.{name} is given, but model.judge_backend is not",

@@ -64,7 +64,7 @@ async def measure(
                 progress=partial(progress, k=k),
                 repeat=k,
                 priority=priority,
-                width=context.config.env.workers,
+                width=context.width(stage, len(items)),
                 scoring=context.scoring,
                 watch=context.watch(stage, step),
             )
@@ -119,13 +119,14 @@ async def stream_decision(
         return charged(rollout, without)
 
     decision = fresh()
+    whole = stage in context.batched("target")  # asked at once, so that they make one batch
     rollouts = await drive(
         decision,
         len(places),
         one,
         lambda r: metric.value(r.outcome),
-        width=context.config.env.workers,
-        speculation=GATE_AHEAD if context.speculate else 0,
+        width=context.width(stage, len(places)),
+        speculation=len(places) if whole else GATE_AHEAD if context.speculate else 0,
     )
     if len(rollouts) == len(places) and any(isinstance(r.outcome, Missing) for r in rollouts):
         lost = [n for n, r in enumerate(rollouts) if isinstance(r.outcome, Missing)]

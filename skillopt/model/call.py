@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
@@ -35,10 +36,18 @@ class _Doubtful(TransientModelError):
         self.reply = reply
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What a call has used before it is made: its row of a batch was billed, and the reply was of no use."""
+
+    usages: tuple[Usage, ...] = ()
+    usd: tuple[float | None, ...] = ()
+
+
 class Call:
     """One question, until it is answered or given up."""
 
-    def __init__(self, client: Client, request: ChatRequest, key: str) -> None:
+    def __init__(self, client: Client, request: ChatRequest, key: str, earlier: Earlier | None = None) -> None:
         self._client = client
         self._request = request
         self._key = key
@@ -52,8 +61,8 @@ class Call:
         self._capped: ChatReply | None = None
         self._emptied = False
         self._cut: str | None = None
-        self._usages: list[Usage] = []
-        self._usd: list[float | None] = []
+        self._usages: list[Usage] = list(earlier.usages) if earlier is not None else []
+        self._usd: list[float | None] = list(earlier.usd) if earlier is not None else []
 
     async def run(self) -> Recorded:
         """Make the call and say what to store. Raises what `ChatModel.chat` raises."""
@@ -66,18 +75,7 @@ class Call:
             if self._capped is None or " answered 400:" not in error.message:
                 raise
             reply = self._capped
-        usage = combined(self._usages)
-        return Recorded(
-            value=reply_to_json(replace(reply, usage=usage)),
-            kind="chat",
-            stage=request.stage,
-            role=client.role,
-            model=client.model,
-            calls=len(self._usages),
-            elapsed_s=time.monotonic() - started,
-            usd=None if None in self._usd else math.fsum(usd for usd in self._usd if usd is not None),
-            **usage.to_json(),
-        )
+        return recorded(client, request.stage, reply, self._usages, self._usd, time.monotonic() - started)
 
     async def _tries(self) -> ChatReply:
         """All attempts; of doubtful replies the last one stands."""
@@ -98,7 +96,8 @@ class Call:
     async def _send(self) -> ChatReply:
         """One billed request at most: reserved before it is sent, settled with the reply, released without one."""
         client, request = self._client, self._request
-        bound = client.price.bound(self._prompt_bound, self._cap) if client.price is not None else None
+        price = client.price
+        bound = None if price is None else price.bound(self._prompt_bound, self._cap, cache=request.cache)
         ticket = await client.meter.reserve(
             role=client.role,
             model=client.model,
@@ -152,6 +151,29 @@ class Call:
             raise _Doubtful(reply, "the reply is empty")
 
 
+def recorded(
+    client: Client,
+    stage: str,
+    reply: ChatReply,
+    usages: Sequence[Usage],
+    usd: Sequence[float | None],
+    elapsed_s: float | None,
+) -> Recorded:
+    """What the journal stores of a call that took these requests."""
+    usage = combined(usages)
+    return Recorded(
+        value=reply_to_json(replace(reply, usage=usage)),
+        kind="chat",
+        stage=stage,
+        role=client.role,
+        model=client.model,
+        calls=len(usages),
+        elapsed_s=elapsed_s,
+        usd=None if None in usd else math.fsum(each for each in usd if each is not None),
+        **usage.to_json(),
+    )
+
+
 def _may_be_billed(error: BaseException) -> bool:
     """True for a call that we stopped waiting for: the provider may write, and bill, the whole answer."""
     return isinstance(error, DeadlineExceeded) or (isinstance(error, ModelError) and error.cause == "silent")
@@ -168,6 +190,8 @@ def reply_to_json(reply: ChatReply) -> dict[str, Any]:
     usage = reply.usage.to_json()
     if reply.usage.written_tokens is not None:
         usage["written_tokens"] = reply.usage.written_tokens
+    if reply.usage.hour_tokens:
+        usage["hour_tokens"] = reply.usage.hour_tokens
     value: dict[str, Any] = {"text": reply.text, "finish": reply.finish, "model": reply.model, "usage": usage}
     if reply.tool_calls:
         value["tool_calls"] = [asdict(call) for call in reply.tool_calls]

@@ -76,6 +76,14 @@ class NeedsImport(Protocol):
     def load_sdk(self) -> None: ...
 
 
+class Desk(Protocol):
+    """What gathers calls into batches (`batch.desk`)."""
+
+    def takes(self, request: ChatRequest) -> bool: ...
+
+    async def ask(self, request: ChatRequest, key: str) -> Recorded: ...
+
+
 class Client:
     """A `ChatModel` for one role. `pool` belongs to the run and is shared by its roles."""
 
@@ -109,6 +117,8 @@ class Client:
         self.advise = advise
         self.reasoning_effort = reasoning_effort
         self._loaded = False
+        self.desk: Desk | None = None
+        """Where calls are gathered into batches."""
         self._identity = dict(backend.identity())
         self.completion_limit = backend.completion_limit if offers(backend, Capped) else None
         self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
@@ -124,6 +134,8 @@ class Client:
         if not self._loaded and offers(self.backend, NeedsImport):
             await asyncio.to_thread(self.backend.load_sdk)
         self._loaded = True
+        if self.desk is not None and self.desk.takes(request):
+            return await self.desk.ask(request, key)
         return await Call(self, request, key).run()
 
     def key(self, request: ChatRequest) -> str:

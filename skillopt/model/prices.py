@@ -17,10 +17,12 @@ from typing import Any, cast
 import yaml
 
 from skillopt.core.errors import ConfigError
-from skillopt.model.types import Usage
+from skillopt.model.types import Cache, Usage
 
 _DATE = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
 _MILLION = 1_000_000
+_HOUR = 2.0
+"""Writing a prompt to the cache for an hour, as a multiple of fresh input, where writing has a price of its own."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,22 @@ class Rates:
     cached: float | None = None
     written: float | None = None
 
-    def usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> float:
-        """Cost of one request."""
+    def usd(
+        self,
+        prompt_tokens: int,
+        completion_tokens: int,
+        cached_tokens: int = 0,
+        written_tokens: int = 0,
+        hour_tokens: int = 0,
+    ) -> float:
+        """Cost of one request; `hour_tokens` are those of the written ones that are kept for an hour."""
         cached = min(cached_tokens, prompt_tokens)
         written = min(written_tokens, prompt_tokens - cached)
         read_rate = self.input if self.cached is None else self.cached
         write_rate = self.input if self.written is None else self.written
         prompt = (prompt_tokens - cached - written) * self.input + cached * read_rate + written * write_rate
+        if write_rate > self.input:
+            prompt += min(hour_tokens, written) * max(0.0, _HOUR * self.input - write_rate)
         return (prompt + completion_tokens * self.output) / _MILLION
 
 
@@ -51,25 +62,36 @@ class Price:
     above: Rates | None = None
     free: bool = False
     source: str = ""
+    batch: float = 1.0
+    """What a request in a batch costs, as a share of the others; 1 where nobody knows of a lower price."""
 
-    def usd(self, usage: Usage) -> float | None:
+    def usd(self, usage: Usage, *, batched: bool = False) -> float | None:
         """Cost of a request in dollars; None when the usage is unknown."""
         if self.free:
             return 0.0
         if usage.prompt_tokens is None or usage.completion_tokens is None:
             return None
         rates = self._rates(usage.prompt_tokens)
-        return rates.usd(
-            usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens or 0, usage.written_tokens or 0
+        usd = rates.usd(
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.cached_tokens or 0,
+            usage.written_tokens or 0,
+            usage.hour_tokens or 0,
         )
+        return usd * self.batch if batched else usd
 
-    def bound(self, prompt_tokens: int, completion_tokens: int) -> float:
+    def bound(
+        self, prompt_tokens: int, completion_tokens: int, *, cache: Cache = "minutes", batched: bool = False
+    ) -> float:
         """The most a request may cost: nothing is read from a cache, all is written to it. What a reservation uses."""
         if self.free:
             return 0.0
         rates = self._rates(prompt_tokens)
         written = prompt_tokens if rates.written is not None and rates.written > rates.input else 0
-        return rates.usd(prompt_tokens, completion_tokens, 0, written)
+        written = 0 if cache == "none" else written
+        usd = rates.usd(prompt_tokens, completion_tokens, 0, written, written if cache == "hour" else 0)
+        return usd * self.batch if batched else usd
 
     def _rates(self, prompt_tokens: int) -> Rates:
         if self.threshold is not None and self.above is not None and prompt_tokens > self.threshold:
@@ -134,21 +156,38 @@ def _name(row: Mapping[str, Any], where: str) -> str:
 
 
 def _price(row: Mapping[str, Any], where: str) -> Price:
-    unknown = set(row) - {"backend", "model", "free", "input", "cached", "written", "output", "above", "source"}
+    unknown = set(row) - {
+        "backend",
+        "model",
+        "free",
+        "input",
+        "cached",
+        "written",
+        "output",
+        "above",
+        "source",
+        "batch",
+    }
     if unknown:
         raise ConfigError(
-            f"{where}: unknown field {sorted(unknown)[0]!r}", hint="known: input, cached, written, output, above"
+            f"{where}: unknown field {sorted(unknown)[0]!r}", hint="known: input, cached, written, output, above, batch"
         )
-    source = _source(row.get("source"))
+    source, batch = _source(row.get("source")), _share(row.get("batch"), where)
     if row.get("free") is True:
         return Price(Rates(0.0, 0.0), free=True, source=source)
     above: Any = row.get("above")
     if above is None:
-        return Price(_rates(row, where), source=source)
+        return Price(_rates(row, where), source=source, batch=batch)
     if not isinstance(above, Mapping) or not isinstance(cast("Mapping[str, Any]", above).get("prompt_tokens"), int):
         raise ConfigError(f"{where}: `above` needs prompt_tokens, input and output")
     tier = cast("Mapping[str, Any]", above)
-    return Price(_rates(row, where), threshold=int(tier["prompt_tokens"]), above=_rates(tier, where), source=source)
+    return Price(
+        _rates(row, where),
+        threshold=int(tier["prompt_tokens"]),
+        above=_rates(tier, where),
+        source=source,
+        batch=batch,
+    )
 
 
 def _rates(row: Mapping[str, Any], where: str) -> Rates:
@@ -166,6 +205,14 @@ def _amount(value: object, name: str, where: str) -> float:
         raise ConfigError(
             f"{where}: `{name}` must be dollars per million tokens, got {value!r}", hint="a free model has `free: true`"
         )
+    return float(value)
+
+
+def _share(value: object, where: str) -> float:
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise ConfigError(f"{where}: `batch` is a share of the price, above 0 and up to 1, got {value!r}")
     return float(value)
 
 

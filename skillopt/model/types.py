@@ -15,6 +15,7 @@ from skillopt.core.errors import Cause
 from skillopt.core.json_types import JsonObject, JsonValue
 
 Role = Literal["target", "optimizer", "judge"]
+Cache = Literal["none", "minutes", "hour"]
 
 BackendSettings: TypeAlias = Mapping[str, Any]
 """One role's settings as its backend is given them: values of the configuration, and objects that the run shares (the
@@ -73,7 +74,7 @@ class ChatRequest:
 
     In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat,
     and, where given, tools and tool_choice.
-    Not in it: stage, priority, deadline_s, attempts, idempotency_key, schema_name, rollout.
+    Not in it: stage, priority, deadline_s, attempts, cache, idempotency_key, schema_name, rollout.
     """
 
     messages: tuple[Message, ...]
@@ -96,6 +97,8 @@ class ChatRequest:
     deadline_s: float = 600.0
     """Covers all attempts, waiting for a place included not."""
     attempts: int = 5
+    cache: Cache = "minutes"
+    """For how long the beginning of the prompt is kept for other requests, where the provider has to be told."""
     idempotency_key: str = ""
     """Filled in by the client: names this purchase to the provider, so that a repeated one is not billed twice."""
     rollout: str = ""
@@ -128,6 +131,8 @@ class Usage:
     reasoning_tokens: int | None = None
     written_tokens: int | None = None
     """Prompt tokens written to the provider's cache, where that has a price of its own; part of the prompt tokens."""
+    hour_tokens: int | None = None
+    """Of the written ones, those that are kept for an hour, which costs more."""
 
     def to_json(self) -> dict[str, int | None]:
         """The ledger's columns."""

@@ -34,6 +34,7 @@ def combined(usages: Iterable[Usage]) -> Usage:
         cached_tokens=_sum(u.cached_tokens for u in every),
         reasoning_tokens=_sum(u.reasoning_tokens for u in every),
         written_tokens=_sum(u.written_tokens for u in every),
+        hour_tokens=_sum(u.hour_tokens for u in every),
     )
 
 
@@ -45,6 +46,7 @@ def usage_from_json(raw: Mapping[str, int | None]) -> Usage:
         cached_tokens=raw.get("cached_tokens"),
         reasoning_tokens=raw.get("reasoning_tokens"),
         written_tokens=raw.get("written_tokens"),
+        hour_tokens=raw.get("hour_tokens"),
     )
 
 

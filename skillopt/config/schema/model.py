@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema.agents import ClaudeCodeFields, CodexFields, HarnessFields, OtherAgentFields
 from skillopt.config.schema.azure import AzureFields
+from skillopt.config.schema.batch import BatchFields
 from skillopt.config.schema.model_types import EMPTY, Effort, Seconds, Temperature, Tokens, role_variables
 from skillopt.config.schema.providers import ClaudeFields, MinimaxFields
 from skillopt.config.schema.qwen import QwenFields
@@ -69,6 +70,7 @@ class CompatibleFields(Section):
 
 class ModelSection(  # the bases' fields come first, the last base's at the very beginning
     PerRole,
+    BatchFields,
     OtherAgentFields,
     ClaudeCodeFields,
     CodexFields,

@@ -36,6 +36,9 @@ Options = Annotated[Mapping[str, Any], AfterValidator(without_secrets)]
 class RoleSection(Section):
     """The keys of one role, without its name. A variable is written without the role's word."""
 
+    batch: Annotated[Literal["", "never", "sets", "all"], Key(change="any")] = ""
+    """Which calls of the {role} go to the provider's batch API: never, sets or all; blank takes `batch`."""
+
     azure_openai_endpoint: Annotated[str, Key(env=("AZURE_OPENAI_ENDPOINT",), change="any")] = ""
     """Azure endpoint of the {role}, `https://<resource>.openai.azure.com`; blank takes the shared one."""
     azure_openai_api_version: Annotated[str, Key(env=("AZURE_OPENAI_API_VERSION",), change="any")] = ""

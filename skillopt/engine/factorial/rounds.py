@@ -43,7 +43,7 @@ async def roll_out(
     context: RunContext, trials: Sequence[Trial], skills: Sequence[Skill], items: Mapping[str, Item], *, step: int
 ) -> list[Rollout]:
     """The rollouts of a round, in its order. Raises `StopRun`."""
-    places = asyncio.Semaphore(context.config.env.workers)
+    places = asyncio.Semaphore(context.width(Stage.ROLLOUT, len(trials)))
     done = [0, 0]
     hard = [0.0]
     watch = context.watch(Stage.ROLLOUT, step)

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from skillopt.config import Config
+from skillopt.config import Config, RoleName
 from skillopt.config.derived import rejects_most, samples_of_reflection
 from skillopt.core.item import Item
 from skillopt.core.leakage import LeakIndex
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
+from skillopt.engine.run.batching import batching
 from skillopt.engine.run.spending.budget import Budget
 from skillopt.engine.run.spending.timings import Timings
 from skillopt.engine.run.telling.events import Events
@@ -35,6 +36,9 @@ from skillopt.records.events import RoleInfo
 from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
+
+_EVERY = 100_000
+"""Analysts at once where they are asked in batches: all of a step."""
 
 Price = Callable[[str, str, Usage], "float | None"]
 """(role, model, usage) → US dollars, None when the price is unknown."""
@@ -110,7 +114,18 @@ class RunContext:
         knows: a finished run started again makes no call."""
         journal = self.journal
         wanted = self.config.evaluation.prefetch and rejects_most(self.config) and not self.budget.limits.any_spend
+        wanted = wanted and not self.batched("target")
         return wanted and not journal.replay and journal.committed > 0
+
+    def batched(self, role: RoleName) -> frozenset[Stage]:
+        """The stages in which a role's calls go into batches."""
+        return batching(self.config, self.env, role).stages
+
+    def width(self, stage: Stage, rollouts: int) -> int:
+        """How many of a stage's rollouts are in flight: all of them where their calls go into batches."""
+        workers = self.config.env.workers
+        whole = stage in self.batched("target") or (self.judge is not None and stage in self.batched("judge"))
+        return max(workers, rollouts) if whole else workers
 
     def bonus(self, skill: Skill) -> float:
         """What the strict gate adds to a skill's score for its leading words; 0 unless that is switched on."""
@@ -135,7 +150,7 @@ class RunContext:
             learning_rate=c.optimizer.learning_rate,
             minibatch_size=c.gradient.minibatch_size,
             merge_batch_size=c.gradient.merge_batch_size,
-            analyst_workers=c.gradient.analyst_workers,
+            analyst_workers=_EVERY if Stage.ANALYST in self.batched("optimizer") else c.gradient.analyst_workers,
             failure_only=c.gradient.failure_only,
             profile=c.optimizer.analyst_profile,
             proposals=samples_of_reflection(c),

@@ -19,6 +19,7 @@ from skillopt.config.roles import RoleName, RoleSettings, role_settings
 from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.offers import offers
 from skillopt.engine.run import targets
+from skillopt.engine.run.batching import Batching, batch_settings, batching
 from skillopt.engine.run.commons import endpoint_pool
 from skillopt.engine.run.executor import agents_at_once
 from skillopt.engine.run.given import Given
@@ -29,6 +30,9 @@ from skillopt.engine.run.telling.rollouts import Rollouts
 from skillopt.envs.base import Env
 from skillopt.envs.judged import needs_judge
 from skillopt.model.advice import advice
+from skillopt.model.batch.book import Book
+from skillopt.model.batch.contract import OffersBatches
+from skillopt.model.batch.desk import BatchDesk
 from skillopt.model.client import Client
 from skillopt.model.local.partial_download import Report
 from skillopt.model.local.pool import EnginePool
@@ -118,14 +122,18 @@ class ModelMaker:
     pool: LimiterPool
     engines: EnginePool
 
-    def make(self, roles: Sequence[RoleName]) -> Models:
+    def make(self, roles: Sequence[RoleName], env: Env) -> Models:
         """One model a role. Raises `ConfigError` for what cannot be made; nothing is asked yet."""
         models = Models()
         self.emit.conceal(known_secrets(self.config.model, os.environ))
         for role in roles:
             settings = role_settings(self.config.model, role)
-            make = self._agent if targets.is_agent(settings) else self._client
-            models.clients[role], row = make(settings)
+            if targets.is_agent(settings):
+                models.clients[role], row = self._agent(settings)
+            else:
+                client, row = self._client(settings)
+                models.clients[role] = client
+                self._open_desk(client, batching(self.config, env, role))
             models.roles.append(row)
         return models
 
@@ -182,6 +190,23 @@ class ModelMaker:
             reasoning_effort=settings.reasoning_effort,
         )
         return client, row
+
+    def _open_desk(self, client: Client, wanted: Batching) -> None:
+        """Where the role's calls are gathered into batches, if they are."""
+        api = client.backend.batches() if wanted.stages and offers(client.backend, OffersBatches) else None
+        if api is None:
+            return
+        role = client.role
+        desk = BatchDesk(
+            client,
+            api,
+            Book(self.journal, role, client.backend.endpoint),
+            batch_settings(self.config, wanted.stages),
+            say=lambda text: self.emit(Notice(text=text)),
+            check=lambda: self.budget.may_wait(role),
+        )
+        client.desk = desk
+        self.stack.push_async_callback(desk.aclose)
 
     def _backend(self, settings: RoleSettings) -> Backend:
         """Given, or made and closed with the run. Raises `ConfigError` that names the role."""

@@ -17,6 +17,7 @@ from skillopt.config import Config, Resolved, flat_export, structured_export
 from skillopt.config.derived import steps_per_epoch
 from skillopt.core.skill import Skill
 from skillopt.engine.run import targets
+from skillopt.engine.run.batching import refuse_batches
 from skillopt.engine.run.compatibility import refuse_combinations, refuse_target, without_effect
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.executor import create_executor
@@ -48,6 +49,7 @@ from skillopt.work.executor import Executor
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
     notices = [*targets.check_target(config, env), *cautions(env)] if need != "judge" else []
+    notices += refuse_batches(config, env)
     if need == "train":
         check_train_size(config, splits)
         refuse_combinations(config, env)
@@ -134,7 +136,7 @@ async def open_run_context(
         maker = ModelMaker(
             config, run_dir, journal, budget, prices, emit, rollouts, executor, stack, given, replay, pool, engines
         )
-        models = maker.make(asked_roles(env, need))
+        models = maker.make(asked_roles(env, need), env)
         if models.judge is not None and not (config.model.judge or config.model.judge_backend):
             emit(Notice(text=f"the judge is the optimizer's model, {models.judge.model} (model.judge names another)"))
         if need != "judge":

@@ -21,6 +21,8 @@ from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
+    from skillopt.model.batch.contract import BatchApi
+
 HOST = "api.anthropic.com"
 URL = f"https://{HOST}"
 MODEL = "claude-sonnet-4-6"
@@ -117,16 +119,13 @@ class AnthropicBackend:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send the request; resend it in another form when a 400 says which parameter the model does not take."""
-        s = self.settings
         request = encodable(request)
         if not self._told and (request.temperature is not None or request.top_p is not None):
             self._told = True
             _log.warning("%s: the Messages API takes no temperature and no top_p; they have no effect", self.model)
         for _ in range(_MOST_FORMS):
             form = self.form
-            body = form.body(request, model=self.model, effort=s.reasoning_effort)
-            if s.max_tokens is not None:
-                body["max_tokens"] = min(s.max_tokens, request.max_completion_tokens)
+            body = self.body(request)
             try:
                 return await self._post(body)
             except sdk.Filtered:
@@ -141,13 +140,32 @@ class AnthropicBackend:
                     _log.warning("%s at %s refuses %s; it is left out", self.model, self.endpoint, refused)
         raise FatalModelError(f"{self.endpoint} accepts no form of the request", cause="request")
 
-    async def _post(self, body: dict[str, JsonValue]) -> ChatReply:
+    def body(self, request: ChatRequest) -> dict[str, JsonValue]:
+        """The JSON body of an encodable request, in the form that the model is known to take."""
         s = self.settings
+        body = self.form.body(request, model=self.model, effort=s.reasoning_effort)
+        if s.max_tokens is not None:
+            body["max_tokens"] = min(s.max_tokens, request.max_completion_tokens)
+        return body
+
+    async def _post(self, body: dict[str, JsonValue]) -> ChatReply:
         where = f"{self.endpoint}{PATH}"
-        text = await sdk.post(
-            self._connect(), PATH, body, headers={}, where=where, secrets=self.secrets, timeout_s=s.timeout_s
-        )
-        return read_message(sdk.without_key(text, s.api_key), where)
+        return self.read(await self.sending.post(PATH, body, where=where), where)
+
+    def read(self, text: str, where: str) -> ChatReply:
+        """The reply in a 200's body."""
+        return read_message(sdk.without_key(text, self.settings.api_key), where)
+
+    @property
+    def sending(self) -> sdk.Sending:
+        """The connection."""
+        return sdk.Sending(self._connect(), self.secrets, self.settings.timeout_s)
+
+    def batches(self) -> BatchApi:
+        """Message Batches."""
+        from skillopt.model.providers.batches.anthropic_batches import AnthropicBatches
+
+        return AnthropicBatches(self)
 
     def load_sdk(self) -> None:
         """Import what the first call needs."""

@@ -84,6 +84,9 @@ class AzureBackend(CompatibleBackend):
         base = self.endpoint if path == "/chat/completions" else f"{self._root}/openai"
         return f"{base}{path}?api-version={self._version}"
 
+    def batches(self) -> None:
+        """Azure answers batches by deployments of a kind of their own, which answer nothing else."""
+
     def _make_client(self) -> AsyncOpenAI:
         from openai import AsyncAzureOpenAI
 

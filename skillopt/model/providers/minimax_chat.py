@@ -44,11 +44,11 @@ def create(settings: BackendSettings) -> MinimaxBackend:
 class MinimaxBackend(CompatibleBackend):
     """A `Backend` at MiniMax."""
 
-    def _read(self, text: str, where: str) -> ChatReply:
+    def read(self, text: str, where: str) -> ChatReply:
         error = self._inner_failure(text, where)
         if error is not None:
             raise error
-        return super()._read(text, where)
+        return super().read(text, where)
 
     def _inner_failure(self, text: str, where: str) -> ModelError | None:
         """The failure that a 200 reports, if it does. Raises `sdk.Filtered` when it is the content filter's."""

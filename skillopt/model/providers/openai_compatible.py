@@ -26,6 +26,8 @@ from skillopt.model.types import BackendSettings, ChatReply, ChatRequest
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from skillopt.model.batch.contract import BatchApi
+
 OPENAI_HOST = "api.openai.com"
 OPENAI_URL = f"https://{OPENAI_HOST}/v1"
 DEFAULT_MODEL = "gpt-4o-mini"
@@ -133,12 +135,10 @@ class CompatibleBackend:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Send the request; resend it in another form when a refusal says which parameter the server does not take."""
-        s = self.settings
-        fixed = {"temperature": s.temperature, "reasoning_effort": s.reasoning_effort or None, **s.extra_body}
         request = encodable(request)
         for _ in range(_MOST_FORMS):
             form = self.dialect
-            body = form.body(request, model=self.model, fixed=fixed, limit=s.max_tokens)
+            body = self.body(request)
             key = f"{request.idempotency_key}-{form.cap_field[4]}{len(form.omitted)}{form.schema_form[-1]}{form.api[0]}"
             try:
                 return await self._post(body, key if request.idempotency_key else "")
@@ -153,30 +153,43 @@ class CompatibleBackend:
                     _log.warning("%s at %s %s", self.model, self.endpoint, learned.difference(form))
         raise FatalModelError(f"{self.endpoint} accepts no form of the request", hint=f"cap names tried: {CAP_FIELDS}")
 
+    def body(self, request: ChatRequest) -> JsonObject:
+        """The JSON body of an encodable request, in the form that the server is known to take."""
+        s = self.settings
+        fixed = {"temperature": s.temperature, "reasoning_effort": s.reasoning_effort or None, **s.extra_body}
+        return self.dialect.body(request, model=self.model, fixed=fixed, limit=s.max_tokens)
+
     def _is_about_form(self, refusal: FatalModelError) -> bool:
         # 404: what OpenAI says of a model that its other API serves.
         return any(f" answered {status}:" in refusal.message for status in (400, 404, 422))
 
-    async def _post(self, body: dict[str, JsonValue], idempotency_key: str) -> ChatReply:
-        chat = self.dialect.api == "chat"
-        path = "/chat/completions" if chat else responses.PATH
+    async def _post(self, body: JsonObject, idempotency_key: str) -> ChatReply:
+        path = self.path
         where = self._where(path)
-        client = self._connect()
-        text = await sdk.post(
-            client,
-            path,
-            body,
-            headers={"Idempotency-Key": idempotency_key} if idempotency_key else {},
-            where=where,
-            secrets=self.secrets,
-            timeout_s=self.settings.timeout_s,
-        )
-        text = sdk.without_key(text, self.settings.api_key)
-        return self._read(text, where)
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        text = await self.sending.post(path, body, headers=headers, where=where)
+        return self.read(text, where)
 
-    def _read(self, text: str, where: str) -> ChatReply:
+    def read(self, text: str, where: str) -> ChatReply:
         """The reply in a 200's body."""
+        text = sdk.without_key(text, self.settings.api_key)
         return read_reply(text, where) if self.dialect.api == "chat" else responses.read_response(text, where)
+
+    @property
+    def path(self) -> str:
+        """Where the model is asked, after the base URL."""
+        return "/chat/completions" if self.dialect.api == "chat" else responses.PATH
+
+    @property
+    def sending(self) -> sdk.Sending:
+        """The connection."""
+        return sdk.Sending(self._connect(), self.secrets, self.settings.timeout_s)
+
+    def batches(self) -> BatchApi | None:
+        """The server's batch API, which it may or may not have."""
+        from skillopt.model.providers.batches.openai_batches import OpenAIBatches
+
+        return OpenAIBatches(self)
 
     def _where(self, path: str) -> str:
         """The address of a call, for messages."""

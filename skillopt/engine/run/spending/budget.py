@@ -131,6 +131,12 @@ class Budget:
                 raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {role} {model}{kept}")
             await self._settled()
 
+    def may_wait(self, role: str) -> None:
+        """Asked while somebody waits for hours: raises `StopRun` where the run is to end, or its time is over."""
+        if self.check is not None:
+            self.check()
+        self._check_time(role)
+
     def _check_time(self, role: str) -> None:
         hours = self.limits.hours
         if hours is not None and self.wall_s >= (hours - self.held.hours + self.grace_h) * 3600:

@@ -18,10 +18,13 @@ from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire.dialect import is_refused_form, names_field
 from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, whole
 from skillopt.model.providers.wire.schema_text import schema_text
-from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
+from skillopt.model.types import Cache, ChatReply, ChatRequest, Message, ToolCall, Usage
 
 PATH = "/v1/messages"
-_CACHE = {"type": "ephemeral"}
+_CACHE: Mapping[Cache, dict[str, str]] = {
+    "minutes": {"type": "ephemeral"},
+    "hour": {"type": "ephemeral", "ttl": "1h"},
+}
 _NOTHING = "(empty)"
 """In place of an empty message, which the API refuses."""
 _DATA_URL = re.compile(r"data:(?P<type>[\w/.+-]+);base64,(?P<data>.*)", re.DOTALL)
@@ -54,10 +57,10 @@ class Form:
             system.append(schema_text(request.schema))
         if system:
             body["system"] = [{"type": "text", "text": text} for text in system]
-            self._mark(body["system"])
+            self._mark(body["system"], request.cache)
         body["messages"] = _messages(turns)
         if len(turns) > 1:
-            self._mark(body["messages"][-1]["content"])
+            self._mark(body["messages"][-1]["content"], request.cache)
         if request.tools:
             body["tools"] = [_tool(as_mapping(tool.get("function"))) for tool in request.tools]
             if request.tool_choice and self.has("tool_choice"):
@@ -68,9 +71,9 @@ class Form:
         """True while the part may be sent."""
         return part not in self.omitted
 
-    def _mark(self, blocks: list[dict[str, Any]]) -> None:
-        if self.has("cache_control"):
-            blocks[-1] = {**blocks[-1], "cache_control": _CACHE}
+    def _mark(self, blocks: list[dict[str, Any]], cache: Cache) -> None:
+        if self.has("cache_control") and cache in _CACHE:
+            blocks[-1] = {**blocks[-1], "cache_control": _CACHE[cache]}
 
     def after(self, words: str, *, sent: Mapping[str, Any]) -> Form | None:
         """The next form after a refusal of the body `sent`; None when the words are not about form."""
@@ -204,4 +207,5 @@ def _usage(raw: Any) -> Usage:
         cached_tokens=read,
         reasoning_tokens=whole(as_mapping(usage.get("output_tokens_details")).get("thinking_tokens")),
         written_tokens=written,
+        hour_tokens=whole(as_mapping(usage.get("cache_creation")).get("ephemeral_1h_input_tokens")),
     )

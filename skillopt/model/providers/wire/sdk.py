@@ -1,6 +1,6 @@
-"""The official SDKs as transport: one POST, the body's text back, every failure in its class.
+"""The official SDKs as transport: a request, the body's text back, every failure in its class.
 
-`openai` and `anthropic` share their machinery, so one function serves both. The SDK's typed objects are not used: the
+`openai` and `anthropic` share their machinery, so one class serves both. The SDK's typed objects are not used: the
 text itself costs half the CPU time, and broken bodies are told apart. Redirects are not followed, because a key in a
 header would go along; a proxy of the environment does not come between this process and its own machine.
 """
@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from urllib.parse import urlsplit
 
 from skillopt.core.errors import Cause, TransientModelError
@@ -36,37 +37,59 @@ class Filtered(Exception):
     """A filter of the provider's refused the prompt or its answer. The backend replies with a refusal."""
 
 
-async def post(
-    client: AsyncOpenAI | AsyncAnthropic,
-    path: str,
-    body: JsonObject,
-    *,
-    headers: Mapping[str, str],
-    where: str,
-    secrets: Collection[str],
-    timeout_s: float,
-) -> str:
-    """The text of a 200. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` naming `where`, or
-    `Filtered`."""
-    module: Any = import_module(type(client).__module__.partition(".")[0])
-    options: Any = {"headers": dict(headers)}
-    try:
-        return await client.post(path, cast_to=str, body=dict(body), options=options)
-    except module.APIStatusError as error:
-        response: Any = error.response
-        if is_filtered(response.status_code, response.text):
-            raise Filtered from None
-        raise status_error(
-            response.status_code, response.text, response.headers, where=where, secrets=secrets
-        ) from None
-    except module.APIConnectionError as error:
-        cause: BaseException | None = _lost_connection(error) or error.__cause__
-        if isinstance(error, module.APITimeoutError) and _lost_connection(error) is None:
-            raise TransientModelError(f"{where}: no answer within {timeout_s:g} s", cause="silent") from None
-        words = shorten(str(cause), LONGEST_WORDS, secrets) if cause is not None else ""
-        said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
-        refused: Cause = "certificate" if re.search(r"certificate|SSL|TLS", words) else "unreachable"
-        raise TransientModelError(redact(said, secrets), unreachable=True, cause=refused) from None
+Client: TypeAlias = "AsyncOpenAI | AsyncAnthropic"
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What calls of one client have in common: `secrets` are kept out of messages, `timeout_s` stands in one."""
+
+    client: Client
+    secrets: Collection[str]
+    timeout_s: float
+
+    async def post(self, path: str, body: JsonObject, *, where: str, headers: Mapping[str, str] | None = None) -> str:
+        """The text of a 200. Raises `FatalModelError`, `TransientModelError` or `ContextOverflow` naming `where`, or
+        `Filtered`."""
+        options: Any = {"headers": dict(headers or {})}
+        with self._faults(where):
+            return await self.client.post(path, cast_to=str, body=dict(body), options=options)
+
+    async def get(self, path: str, *, where: str, query: Mapping[str, str | int] | None = None) -> str:
+        """As `post`."""
+        options: Any = {"params": dict(query or {})}
+        with self._faults(where):
+            return await self.client.get(path, cast_to=str, options=options)
+
+    async def upload(self, path: str, name: str, data: bytes, fields: JsonObject, *, where: str) -> str:
+        """Post a file as a form, with further fields. As `post`."""
+        options: Any = {"headers": {"Content-Type": "multipart/form-data"}}
+        with self._faults(where):
+            return await self.client.post(
+                path, cast_to=str, body=dict(fields), files=[("file", (name, data))], options=options
+            )
+
+    @contextlib.contextmanager
+    def _faults(self, where: str) -> Generator[None]:
+        """Every failure in its class."""
+        module: Any = import_module(type(self.client).__module__.partition(".")[0])
+        try:
+            yield
+        except module.APIStatusError as error:
+            response: Any = error.response
+            if is_filtered(response.status_code, response.text):
+                raise Filtered from None
+            raise status_error(
+                response.status_code, response.text, response.headers, where=where, secrets=self.secrets
+            ) from None
+        except module.APIConnectionError as error:
+            cause: BaseException | None = _lost_connection(error) or error.__cause__
+            if isinstance(error, module.APITimeoutError) and _lost_connection(error) is None:
+                raise TransientModelError(f"{where}: no answer within {self.timeout_s:g} s", cause="silent") from None
+            words = shorten(str(cause), LONGEST_WORDS, self.secrets) if cause is not None else ""
+            said = f"{where}: the connection failed: {words or type(cause or error).__name__}"
+            refused: Cause = "certificate" if re.search(r"certificate|SSL|TLS", words) else "unreachable"
+            raise TransientModelError(redact(said, self.secrets), unreachable=True, cause=refused) from None
 
 
 def _lost_connection(error: BaseException) -> BaseException | None:
