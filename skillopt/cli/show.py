@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from skillopt.api.runs.training import Plan, Range
+from skillopt.api.runs.training import BatchOffer, Plan, Range
 from skillopt.api.shown.concluding import conclusion
 from skillopt.api.shown.power import shows
 from skillopt.cli.console import Screen
@@ -60,11 +60,22 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         f"In all: {_span(plan.calls)} calls, {_span(plan.tokens)} tokens, money {_money(plan.usd)}, "
         f"time {_time(plan.seconds)} (from {basis}; without retries)"
     )
+    if plan.batches is not None:
+        screen.line(_both_prices(plan.batches))
     screen.line(f"The sealed test ({plural(sizes.test, 'item')}) {shows(plan.test_gain)}")
     for text in plan.gate_notes:
         screen.line(f"{text[0].upper()}{text[1:]}")
     for text in plan.warnings:
         screen.line(f"warning: {text}")
+
+
+def _both_prices(offer: BatchOffer) -> str:
+    """With and without batches, and which of them it will be."""
+    live, batched = _money(offer.live), _money(offer.batched)
+    waits = f"{plural(offer.waits, 'set')} one after the other, up to {offer.hours:g} h each"
+    if offer.used:
+        return f"In batches: money {batched}, {waits}; call by call (model.batch: never): {live}"
+    return f"Call by call: money {live}; whole sets in batches (model.batch: sets): {batched}, {waits}"
 
 
 def show_result(screen: Screen, run: Run) -> None:

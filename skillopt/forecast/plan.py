@@ -18,16 +18,18 @@ from skillopt.config.derived import Sizes, rule_name
 from skillopt.core.errors import DataError, JournalError
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.choose import look_level, rule_of
+from skillopt.engine.run.batching import batching, refuse_batches
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.splits import CUT_REASON
 from skillopt.envs.judged import judge_calls
+from skillopt.forecast.batches import SHORTEST_S, Batched, BatchOffer, as_batches, offer
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
 from skillopt.forecast.range import Range, total
 from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
 from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see, points_of, smallest_gain
-from skillopt.model.prices import PriceTable, load_prices
+from skillopt.model.prices import Price, PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
 from skillopt.records.vocabulary import Role, Stage
@@ -53,6 +55,11 @@ class StagePlan:
     """Wall time at the configured width, stages one after the other."""
     observed: bool
     """True when the figures come from earlier calls of this run."""
+    live_usd: Range | None = None
+    batched_usd: Range | None = None
+    """Money if every call is made by itself, and if sets go into batches; `usd` is the one that is in force."""
+    waits: int = 0
+    """Sets in batches that are waited for, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,8 @@ class Plan:
     """Reasons not to start at all."""
     gate_notes: tuple[str, ...] = ()
     """What the gate can prove and how often it errs."""
+    batches: BatchOffer | None = None
+    """Both prices, where batches make a difference that is known."""
     seeds: int = 1
     """Runs side by side; calls, tokens, money and time are of all of them, steps of one."""
 
@@ -113,6 +122,7 @@ def make_plan(
     """Forecast a run, or `seeds` of them side by side. Sends nothing to any model. Raises `ConfigError` for impossible
     sizes and combinations."""
     refuse_combinations(config, env)
+    asked_singly = refuse_batches(config, env)
     evaluation = config.evaluation
     sizes = Sizes(
         len(splits.train),
@@ -121,7 +131,7 @@ def make_plan(
     )
     work = with_judge(of_seeds(workload(config, sizes), seeds, sizes.test), judge_calls(env))
     estimate = Estimate(config, env, splits, initial, work, observed or {})
-    stages = tuple(_stage(line, config, estimate, prices) for line in work.stages)
+    stages = tuple(_stage(line, config, env, work, estimate, prices) for line in work.stages)
     fits = _fits(config, work, stages)
     warnings, refusals = _remarks(config, sizes, splits, work, fits)
     gate = rule_of(config).promise(sizes.selection, work.total_steps)
@@ -133,11 +143,17 @@ def make_plan(
         selection_gain=_proves(config, sizes.selection),
         test_gain=detectable_gain(sizes.test),
         fits_steps=fits,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *asked_singly),
         refusals=(*refusals, *gate.refusals),
         gate_notes=(*_cut_note(splits), *gate.notes, *_joint(config, sizes.selection, seeds)),
+        batches=_offer(config, env, stages),
         seeds=seeds,
     )
+
+
+def _offer(config: Config, env: Env, stages: Sequence[StagePlan]) -> BatchOffer | None:
+    used = any(batching(config, env, stage.role).stages for stage in stages)
+    return offer(config, [(s.live_usd, s.batched_usd, s.waits) for s in stages], used=used)
 
 
 def _proves(config: Config, selection: int) -> float:
@@ -177,17 +193,23 @@ def _used(size: int, count: int) -> int:
     return min(size, count) if count else size
 
 
-def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTable) -> StagePlan:
+def _stage(
+    line: StageCalls, config: Config, env: Env, work: Workload, estimate: Estimate, prices: PriceTable
+) -> StagePlan:
     prompt, completion = estimate.per_call(line)
     optimizer = line.role == "optimizer"
     settings = role_settings(config.model, line.role)
     turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
     calls = line.calls * Range(1, turns) if line.role == "target" else line.calls
     price = prices.find(settings.model, backend=settings.backend)
-    usd: Range | None = None
-    if price is not None:
-        cheap = price.usd(Usage(round(prompt.low), round(completion.low))) or 0.0
-        usd = calls * Range(cheap, price.bound(round(prompt.high), round(completion.high)))
+    live = _money(price, calls, prompt, completion)
+    share = price.batch if price is not None else 1.0
+    offered = as_batches(config, env, work, line, calls, share, offered=True)
+    usd = batched = live
+    if offered is not None and share < 1:
+        batched = _money(price, offered.calls, prompt, completion, batched=True)
+    if settings.batch != "never" and offered is not None:
+        calls, usd = offered.calls, batched
     width = config.gradient.analyst_workers if optimizer else config.env.workers
     if settings.backend == "local":
         width = 1
@@ -200,9 +222,31 @@ def _stage(line: StageCalls, config: Config, estimate: Estimate, prices: PriceTa
         prompt_tokens=calls * prompt,
         completion_tokens=calls * completion,
         usd=usd,
-        seconds=(calls * estimate.seconds(line, settings.backend, prompt, completion)).times(1 / max(1, width)),
+        seconds=_time(config, estimate, line, calls, prompt, completion, width, offered),
         observed=estimate.known(line) is not None,
+        live_usd=live,
+        batched_usd=batched,
+        waits=offered.waits if offered is not None else 0,
     )
+
+
+def _money(
+    price: Price | None, calls: Range, prompt: Range, completion: Range, *, batched: bool = False
+) -> Range | None:
+    if price is None:
+        return None
+    cheap = price.usd(Usage(round(prompt.low), round(completion.low)), batched=batched) or 0.0
+    return calls * Range(cheap, price.bound(round(prompt.high), round(completion.high), batched=batched))
+
+
+def _time(
+    config: Config, estimate: Estimate, line: StageCalls, calls: Range, prompt: Range, completion: Range, width: int,
+    offered: Batched | None,
+) -> Range:  # fmt: skip
+    settings = role_settings(config.model, line.role)
+    if offered is not None and settings.batch != "never":
+        return Range(SHORTEST_S, 60 * float(config.model.batch_wait_minutes)).times(offered.waits)
+    return (calls * estimate.seconds(line, settings.backend, prompt, completion)).times(1 / max(1, width))
 
 
 def _fits(config: Config, work: Workload, stages: Sequence[StagePlan]) -> Range | None:

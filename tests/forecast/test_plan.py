@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skillopt.config import load_config, parse_overrides
 from skillopt.config.derived import Sizes
+from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Splits
@@ -104,3 +105,36 @@ def test_what_was_observed_replaces_the_guess():
     seen = {("target", "rollout"): PerCall(1000, 10, 2.0), ("optimizer", "analyst"): PerCall(5000, 100, 9.0)}
     rollout = next(s for s in plan(observed=seen).stages if s.stage == "rollout")
     assert rollout.observed and rollout.prompt_tokens.low == 0.8 * 1000 * rollout.calls.low
+
+
+def test_both_prices_are_shown_whichever_is_in_force():
+    roles = ("model.backend=openai_compatible", "model.target=gpt-4o-mini", "model.optimizer=gpt-4o-mini")
+    live, sets, every = (plan(*roles, f"model.batch={mode}").batches for mode in ("never", "sets", "all"))
+    assert live is not None and sets is not None and every is not None
+    assert (live.used, sets.used, every.used) == (False, True, True)
+    assert live.live == sets.live == every.live
+    assert live.batched == sets.batched
+    assert live.live.high / 2 < sets.batched.high < live.live.high, "merges, gates and rewrites are asked live"
+    assert every.batched.high < sets.batched.high, "a whole gate at half the price"
+    assert every.waits > sets.waits > 2
+
+
+def test_the_money_of_the_plan_is_that_of_the_mode_in_force():
+    roles = ("model.backend=openai_compatible", "model.target=gpt-4o-mini", "model.optimizer=gpt-4o-mini")
+    live, sets = plan(*roles), plan(*roles, "model.batch=sets")
+    assert sets.batches is not None and live.batches is not None
+    assert sets.usd == sets.batches.batched and live.usd == live.batches.live
+    assert sets.seconds.high > 86_400, "a day for each set at most"
+
+
+def test_what_has_no_batch_price_offers_none():
+    assert plan("model.backend=scripted").batches is None
+    assert plan("model.backend=claude_chat", "model.batch=sets").warnings[-1].startswith("the optimizer is asked call")
+
+
+def test_a_role_of_its_own_that_cannot_is_refused():
+    with pytest.raises(ConfigError, match=r"model\.target_batch=sets: no batch API for the target: scripted has none"):
+        plan("model.backend=scripted", "model.target_batch=sets")
+    roles = ("model.backend=openai_compatible", "model.target_batch=all")
+    with pytest.raises(ConfigError, match="several turns"):
+        plan(*roles, "env.max_turns=3")

@@ -20,12 +20,13 @@ from skillopt.engine.run.output_directory import train_place
 from skillopt.engine.run.prepare import load_work
 from skillopt.engine.run.telling.events import Observer
 from skillopt.engine.trainer import train
+from skillopt.forecast.batches import BatchOffer
 from skillopt.forecast.plan import Plan, plan_of
 from skillopt.forecast.range import Range
 from skillopt.trackers.base import Tracker
 from skillopt.trackers.choose import trackers_of
 
-__all__ = ["Ended", "Plan", "Range", "Training", "prepare"]
+__all__ = ["BatchOffer", "Ended", "Plan", "Range", "Training", "prepare"]
 
 
 @dataclass(frozen=True)

@@ -39,15 +39,16 @@ class Batching:
     why_not: str = ""
 
 
-def batching(config: Config, env: Env, role: RoleName) -> Batching:
-    """What holds for a role of a run."""
+def batching(config: Config, env: Env, role: RoleName, mode: str = "") -> Batching:
+    """What holds for a role of a run; `mode` supposes another wish than the configured one."""
     settings = role_settings(config.model, role)
-    if settings.batch == "never":
+    mode = mode or settings.batch
+    if mode == "never":
         return Batching()
     why_not = _why_not(config, env, settings)
     if why_not:
         return Batching(why_not=why_not)
-    gates = GATES if settings.batch == "all" and role != "optimizer" else frozenset[Stage]()
+    gates = GATES if mode == "all" and role != "optimizer" else frozenset[Stage]()
     return Batching(_SETS[role] | gates)
 
 

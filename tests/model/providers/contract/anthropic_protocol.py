@@ -100,7 +100,7 @@ class MessagesProtocol(Protocol):
             raise Refused(400, "messages: text content blocks must contain non-whitespace text")
         if "cache_control" in block:
             self._marks += 1
-            if block["cache_control"] != {"type": "ephemeral"}:
+            if block["cache_control"] not in ({"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}):
                 raise Refused(400, "cache_control: unexpected")
         return block["text"]
 
