@@ -26,6 +26,7 @@ GROUP = "skillopt.envs"
 BUILT_IN = {
     "searchqa": "skillopt.envs.searchqa.adapter:SearchQAEnv",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.adapter:SpreadsheetBenchEnv",
+    "swebench": "skillopt.envs.swebench.adapter:SWEBenchEnv",
     "alfworld": "skillopt.envs.alfworld.adapter:ALFWorldEnv",
     "officeqa": "skillopt.envs.officeqa.adapter:OfficeQAEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",

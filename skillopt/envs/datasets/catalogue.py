@@ -17,6 +17,7 @@ PLACES: dict[str, str] = {
     "searchqa": "skillopt.envs.searchqa.data",
     "officeqa": "skillopt.envs.officeqa.data",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.data",
+    "swebench": "skillopt.envs.swebench.data",
     "docvqa": "skillopt.envs.docvqa.data",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",
 }

@@ -25,6 +25,11 @@ def split_counts(place: Path) -> tuple[Sizes, dict[str, str]]:
 
 def check_split(name: str, place: Path, *, images: Path | None = None) -> list[str]:
     """What is wrong with a split directory of the environment `name`. `images` is where its images lie for now."""
+    return check_files(place) or _loaded(name, place, images)
+
+
+def check_files(place: Path) -> list[str]:
+    """What is wrong with the files of a split directory against its manifest."""
     if not (place / MANIFEST).is_file():
         return [f"{place}: is no complete set, {MANIFEST} is missing"]
     try:
@@ -41,7 +46,7 @@ def check_split(name: str, place: Path, *, images: Path | None = None) -> list[s
     ]
     if as_object(stated.get("counts")) != counts._asdict():
         problems.append(f"{place}: holds {counts} items, its manifest says otherwise")
-    return problems or _loaded(name, place, images)
+    return problems
 
 
 def _loaded(name: str, place: Path, images: Path | None) -> list[str]:

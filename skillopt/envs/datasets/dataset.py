@@ -102,8 +102,7 @@ class Dataset(Protocol):
 
 def sample_directory(dataset: Dataset) -> Path:
     """Where the sample goes: `data/docvqa_split` → `data/docvqa_sample`."""
-    whole = Path(dataset.directory)
-    return whole.with_name(f"{whole.name.removesuffix('_split').removesuffix('_path')}_sample")
+    return Path(dataset.directory).with_name(f"{dataset.name}_sample")
 
 
 def command(name: str) -> str:

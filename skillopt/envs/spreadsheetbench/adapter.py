@@ -22,12 +22,13 @@ from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.splits import load_splits
 from skillopt.envs.episodes import Episode, Played, Reset, conversation
+from skillopt.envs.fences import fenced
 from skillopt.envs.spreadsheetbench import rollout
 from skillopt.envs.spreadsheetbench.dataloader import cases_of, check_root, source
 from skillopt.envs.spreadsheetbench.episode import Bounds, SheetEpisode, first_case
 from skillopt.envs.spreadsheetbench.preview import preview
 from skillopt.envs.spreadsheetbench.react import TOOLS, ReactEpisode
-from skillopt.envs.spreadsheetbench.solution import INPUT, code_of, fenced
+from skillopt.envs.spreadsheetbench.solution import INPUT, code_of
 from skillopt.envs.spreadsheetbench.work import office
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message

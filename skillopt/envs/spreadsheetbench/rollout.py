@@ -14,11 +14,12 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing, Outcome, Scored
 from skillopt.core.shorten import shorten, shorten_middle
+from skillopt.envs.fences import fenced
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.envs.spreadsheetbench.compare import LONGEST_REPORT
 from skillopt.envs.spreadsheetbench.dataloader import Case, cases_of
 from skillopt.envs.spreadsheetbench.episode import NO_CASES, Bounds
-from skillopt.envs.spreadsheetbench.solution import SOLUTION, fenced
+from skillopt.envs.spreadsheetbench.solution import SOLUTION
 from skillopt.envs.spreadsheetbench.work import CHECK
 from skillopt.work.errors import WorkFailed
 from skillopt.work.executor import Executor

@@ -157,7 +157,7 @@ async def test_an_agents_answer_is_its_block_or_its_file(root: Path) -> None:
 async def test_a_resumed_item_runs_nothing_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(root / "journal.sqlite3")
     first = await rolled(env_of(root), said(fenced(DOUBLE)), Scoring(journal=journal))
-    monkeypatch.setattr("skillopt.envs.spreadsheetbench.solution.run", None)  # whatever runs a program fails now
+    monkeypatch.setattr("skillopt.envs.workbench.run", None)  # whatever runs a program fails now
     again = await rolled(env_of(root), said(fenced(DOUBLE)), Scoring(journal=journal))
     assert again == first
     journal.close()

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from skillopt.envs.spreadsheetbench import solution
+from skillopt.envs import workbench
+from skillopt.envs.fences import fenced
 from skillopt.envs.spreadsheetbench.episode import Bounds
-from skillopt.envs.spreadsheetbench.solution import code_of, fenced
+from skillopt.envs.spreadsheetbench.solution import code_of
 from skillopt.envs.spreadsheetbench.work import check_case
 from skillopt.harnesses.launch import Launch
 from skillopt.work.blobs import Blobs
@@ -123,7 +124,7 @@ def test_what_is_no_fault_of_the_program_is_missing(root: Path, monkeypatch: pyt
     def instead(code: str) -> None:
         argv = (sys.executable, "-c", code)
         monkeypatch.setattr(
-            solution, "confined", lambda folder, *_, **__: Launch(argv, {}, folder, files={begun_beside(folder): ""})
+            workbench, "confined", lambda folder, *_, **__: Launch(argv, {}, folder, files={begun_beside(folder): ""})
         )
 
     instead("raise ImportError('no ctypes here')")

@@ -1,0 +1,1 @@
+"""SWEBench: repositories with an issue to fix."""
