@@ -6,9 +6,7 @@ under CI; everything else gets plain lines.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -18,42 +16,8 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-_ERRORS = "skillopt.readable"
-_ASCII = {
-    "✓": "ok",
-    "✗": "x",
-    "→": "->",
-    "⇒": "=>",
-    "…": "...",
-    "·": "-",
-    "–": "-",
-    "—": "-",
-    "×": "x",
-    "≤": "<=",
-    "≥": ">=",
-    "±": "+-",
-    "−": "-",
-    "≈": "~",
-}
-
-
 _NO_CONTROL: dict[int, None] = dict.fromkeys((7, 8, 11, 12, 13))
 """Bell, backspace and the like would act on a terminal; rich leaves them out too."""
-
-
-def _readable(error: UnicodeError) -> tuple[str, int]:
-    """Codec error handler: an ASCII stand-in for a symbol, `?` for any other character."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_ASCII.get(char, "?") for char in error.object[error.start : error.end]), error.end
-
-
-def prepare_streams() -> None:
-    """Make stdout and stderr unable to fail on a character. Idempotent; call before anything is printed."""
-    codecs.register_error(_ERRORS, _readable)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_ERRORS)
 
 
 def is_live(stream: TextIO) -> bool:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
 
 import typer
 
@@ -59,31 +57,3 @@ def guarded(action: Callable[[], int]) -> int:
 def run(action: Callable[[], int]) -> None:
     """The body of a typer command: guarded, its result becomes the exit code."""
     raise typer.Exit(guarded(action))
-
-
-def terminate_like_interrupt() -> None:
-    """SIGTERM and SIGHUP end a run in order, as Ctrl-C does: child processes are ended and the journal is closed.
-
-    Whatever the process inherited: a background job of a script ignores SIGINT and goes on ignoring it (blocked here,
-    so that the event loop can still install its handler), but may not ignore SIGTERM. A SIGHUP that was ignored stays
-    ignored, because `nohup` asks for that.
-    """
-    ending = [signal.SIGTERM]
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        ending.append(signal.SIGHUP)
-    for number in ending:
-        signal.signal(number, _interrupt)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _interrupt(_signal: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C would do now: the event loop's handler cancels its main task."""
-    handler = signal.getsignal(signal.SIGINT)
-    if callable(handler):
-        handler(signal.SIGINT, frame)
-    else:
-        raise KeyboardInterrupt

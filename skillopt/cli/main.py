@@ -14,7 +14,8 @@ import typer
 from skillopt import __version__
 from skillopt.cli import faults
 from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills, ui
-from skillopt.cli.console import Screen, prepare_streams
+from skillopt.cli.console import Screen
+from skillopt.core.process import prepare_process
 
 app = typer.Typer(
     name="skillopt",
@@ -77,12 +78,6 @@ def _usage(error: BaseException, name: str) -> int:
     elif message:
         Screen(sys.stderr).line(f"error: {' '.join(message.split())} (see {name} --help)")
     return faults.USER
-
-
-def prepare_process() -> None:
-    """What the process needs before its command line: streams that take any character, SIGTERM as an end in order."""
-    prepare_streams()
-    faults.terminate_like_interrupt()
 
 
 def _door(*before: str) -> None:

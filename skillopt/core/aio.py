@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -38,3 +40,30 @@ async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
     task.result()
     if cancelled is not None:
         raise cancelled
+
+
+async def in_own_thread(call: Callable[[], T]) -> T:
+    """A blocking call beside the loop. Cancelled, it is left behind at once: unlike the loop's own pool, nothing waits
+    for its thread when the process ends, so a call that hangs holds up no Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, fault: BaseException | None) -> None:
+        if done.done():
+            return
+        if fault is not None:
+            done.set_exception(fault)
+        else:
+            done.set_result(result)  # pyright: ignore[reportArgumentType]
+
+    def run() -> None:
+        result, fault = None, None
+        try:
+            result = call()
+        except BaseException as raised:  # noqa: BLE001  it is raised again, where the call is awaited
+            fault = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            loop.call_soon_threadsafe(settle, result, fault)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done

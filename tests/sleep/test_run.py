@@ -1,6 +1,10 @@
 """A real night from session files to a staged diff, by the command line: plan, run, review, adopt, revert."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from datetime import datetime, timedelta, timezone
@@ -76,13 +80,19 @@ def answer(prompt: str) -> str:
 class Server:
     def __init__(self) -> None:
         self.prompts: list[str] = []
-        prompts = self.prompts
+        self.deaf_from = sys.maxsize
+        """Of this prompt on no answer comes before `awake` is set."""
+        self.reached, self.awake = threading.Event(), threading.Event()
+        prompts, outer = self.prompts, self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 prompt = body["messages"][0]["content"]
                 prompts.append(prompt)
+                if len(prompts) >= outer.deaf_from:
+                    outer.reached.set()
+                    outer.awake.wait()
                 said = json.dumps({
                     "choices": [{"message": {"content": answer(prompt)}, "finish_reason": "stop"}],
                     "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20},
@@ -107,6 +117,7 @@ class Server:
 def server() -> Generator[Server]:
     made = Server()
     yield made
+    made.awake.set()
     made.http.shutdown()
     made.http.server_close()
 
@@ -179,6 +190,57 @@ def test_auto_adopt_adopts_what_was_proven(ask) -> None:
     )
     assert [Path(p).name for p in facts["adopted"]] == ["SKILL.md"]
     assert Path(facts["adopted"][0]).is_file()
+
+
+def _as_a_background_job() -> None:
+    """What a script's `&` leaves to its children, and a parent that blocked the signal."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+def test_sigterm_ends_a_night_in_order_whatever_was_inherited(ask, server: Server, tmp_path: Path) -> None:
+    night = ("run", "--backend", "openai_compatible", "--model", "m", "--yes", "--json")
+    server.deaf_from = 20
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "skillopt.sleep",
+            *night,
+            "--project",
+            str(ask.project),
+            "--config",
+            str(tmp_path / "config.json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_as_a_background_job,
+    )
+    assert server.reached.wait(60)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4 and "interrupted; the same command continues" in err
+    paid = len(server.prompts)
+    server.deaf_from = sys.maxsize
+    server.awake.set()
+    facts = json.loads(ask(*night)[1])
+    assert facts["verdict"] == "accepted" and facts["spend"]["calls"] < len(server.prompts) - paid + 20
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_no_console_encoding_ends_a_command(tmp_path: Path, encoding: str) -> None:
+    place = tmp_path / "Grüße ✓"
+    place.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "skillopt.sleep", "status", "--project", str(place)],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "SKILLOPT_SLEEP_HOME": str(tmp_path / "state")},
+        capture_output=True,
+        check=True,
+    )
+    assert {"ascii": b"Gr??e ok", "cp1252": "Grüße ok".encode("cp1252"), "utf-8": "Grüße ✓".encode()}[
+        encoding
+    ] in done.stdout
 
 
 def test_without_a_model_or_a_night_the_line_says_what_to_do(

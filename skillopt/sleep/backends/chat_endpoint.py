@@ -1,6 +1,7 @@
 """Any `/chat/completions` endpoint over plain `urllib`: five tries with jitter, `Retry-After` honoured.
 
-A key goes only to the host it was given for, and over plain HTTP only to this machine.
+A key goes only to the host it was given for (redirects are not followed), and over plain HTTP only to this machine. A
+failure that comes in a reply of status 200 is a failure. Cancelled, a question is left behind at once.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPMessage
+from typing import IO
 from urllib.parse import urlsplit
 
+from skillopt.core.aio import in_own_thread
+from skillopt.core.ending import ending_of
 from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object, as_text, parse_json
 from skillopt.core.shorten import shorten
 from skillopt.sleep.backends.base import Answer, Question
 
 TRIES = 5
+_MOST_BYTES = 32 * 2**20
+_LIMITS = ("max_tokens", "max_completion_tokens")
+"""What the limit of a reply's length is called: everywhere, and where a server refuses that."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -44,23 +52,33 @@ class ChatEndpoint:
             raise FatalModelError(f"{self.base_url}: a key is not sent without TLS", hint="use https")
 
     async def ask(self, question: Question) -> Answer:
-        attempt = 1
+        attempt, limit = 1, _LIMITS[0]
         while True:
             try:
-                return await asyncio.to_thread(self._once, question)
+                return await self._in_time(question, limit)
             except TransientModelError as fault:
                 if attempt == TRIES:
                     raise
                 wait = fault.retry_after or self.pause_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
                 await asyncio.sleep(min(wait, 60.0))
                 attempt += 1
+            except ModelError as fault:
+                if limit == _LIMITS[1] or _LIMITS[1] not in fault.message:
+                    raise
+                limit = _LIMITS[1]
 
-    def _once(self, question: Question) -> Answer:
+    async def _in_time(self, question: Question, limit: str) -> Answer:
+        try:
+            return await asyncio.wait_for(in_own_thread(lambda: self._once(question, limit)), self.timeout_s)
+        except asyncio.TimeoutError:
+            raise TransientModelError(f"{self.base_url}: no answer within {self.timeout_s:.0f} s") from None
+
+    def _once(self, question: Question, limit: str) -> Answer:
         body: dict[str, JsonValue] = {
             **self.extra,
             "model": self.model,
             "messages": [{"role": "user", "content": question.prompt}],
-            "max_tokens": question.max_tokens,
+            limit: question.max_tokens,
         }
         request = urllib.request.Request(
             f"{self.base_url.rstrip('/')}/chat/completions",
@@ -68,11 +86,11 @@ class ChatEndpoint:
             headers={"Content-Type": "application/json", **self._authorization()},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as response:
-                return _answer(as_object(parse_json(response.read())))
+            with urllib.request.build_opener(_NoRedirect).open(request, timeout=self.timeout_s) as response:
+                return self._answer(as_object(parse_json(response.read(_MOST_BYTES))))
         except urllib.error.HTTPError as fault:
             raise self._error(fault) from fault
-        except (OSError, ValueError) as fault:
+        except (OSError, ValueError, HTTPException) as fault:
             raise TransientModelError(f"{self.base_url}: {fault}", unreachable=True) from fault
 
     def _authorization(self) -> dict[str, str]:
@@ -81,6 +99,8 @@ class ChatEndpoint:
     def _error(self, fault: urllib.error.HTTPError) -> ModelError:
         words = shorten(fault.read(2_000).decode("utf-8", "replace"), 200, [self.api_key])
         message = f"{self.base_url}: HTTP {fault.code}: {words}"
+        if 300 <= fault.code < 400:
+            return FatalModelError(f"{message} (moved to {fault.headers.get('Location', 'nowhere')})", cause="moved")
         if fault.code in (401, 403, 404):
             return FatalModelError(message, cause="model" if fault.code == 404 else "key")
         if fault.code in (408, 409, 429) or fault.code >= 500:
@@ -89,22 +109,35 @@ class ChatEndpoint:
             return TransientModelError(message, retry_after=wait, overloaded=fault.code == 429)
         return ModelError(message, cause="request")
 
+    def _answer(self, body: JsonObject) -> Answer:
+        choices = as_array(body.get("choices"))
+        choice = as_object(choices[0]) if choices else {}
+        ending = ending_of(choice.get("finish_reason"))
+        if body.get("error") or choice.get("error") or ending == "failed":
+            raise self._failed(body.get("error") or choice.get("error") or choice.get("finish_reason"))
+        text = as_object(choice.get("message")).get("content")
+        if ending == "refusal" and text is None:
+            text = ""
+        if not isinstance(text, str):
+            raise TransientModelError(f"{self.base_url}: the endpoint sent no message", cause="empty")
+        usage = as_object(body.get("usage"))
+        return Answer(text, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"), cut=ending == "length")
 
-def _answer(body: JsonObject) -> Answer:
-    choices = as_array(body.get("choices"))
-    choice = as_object(choices[0]) if choices else {}
-    message = as_object(choice.get("message"))
-    if not choice or not isinstance(message.get("content"), str):
-        raise TransientModelError("the endpoint sent no message", cause="empty")
-    usage = as_object(body.get("usage"))
+    def _failed(self, said: JsonValue) -> ModelError:
+        """A failure inside a reply of status 200."""
+        words = as_text(as_object(said).get("message")) or json.dumps(said, ensure_ascii=False)
+        return TransientModelError(f"{self.base_url}: the endpoint failed: {shorten(words, 200, [self.api_key])}")
 
-    def count(name: str) -> int | None:
-        value = as_number(usage.get(name))
-        return None if value is None else int(value)
 
-    return Answer(
-        as_text(message.get("content")),
-        count("prompt_tokens"),
-        count("completion_tokens"),
-        cut=choice.get("finish_reason") == "length",
-    )
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error of its status: `urllib` would send the key along, to whatever host it names."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+def _count(usage: JsonObject, name: str) -> int | None:
+    value = as_number(usage.get(name))
+    return None if value is None else int(value)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from skillopt.core.errors import SkillOptError
+from skillopt.core.process import prepare_process
 from skillopt.sleep.cli.table import COMMANDS, Command, find
 from skillopt.sleep.errors import SleepError, UsageError
 
@@ -32,7 +33,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code."""
+    """Run one command; its exit code. Without `argv` it is the process's own command line."""
+    if argv is None:
+        prepare_process()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         args, command = parse(arguments)
