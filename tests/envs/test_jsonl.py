@@ -119,6 +119,10 @@ def test_missing_gold_and_duplicate_rows_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"line 21.*'answer' is missing"):
         env(path).load()
     path = write(tmp_path / "b.jsonl", "\n".join(map(json.dumps, [*ROWS, ROWS[3]])))
+    splits = env(path).load()
+    assert sum(map(len, (splits.train, splits.selection, splits.test))) == len(ROWS)
+    assert splits.manifest["warnings"] == ["the items: 1 exact copy of other rows left out"]
+    path = write(tmp_path / "c.jsonl", "\n".join(json.dumps({"id": n % 19, **row}) for n, row in enumerate(ROWS)))
     with pytest.raises(DataError, match=r"stands twice: .*line \d+ .*line \d+"):
         env(path).load()
 

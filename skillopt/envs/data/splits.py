@@ -18,7 +18,7 @@ from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLIT_ALIASES, SPLITS, Item
 from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.base import EnvConfig, Splits
-from skillopt.envs.data.loading import ITEM_SUFFIXES, Row, item_files, read_rows, the_items_file
+from skillopt.envs.data.loading import ITEM_SUFFIXES, ItemFile, Row, item_files, read_items, the_items_file
 from skillopt.store.atomic import write_json
 
 CUT_REASON = "cut_reason"
@@ -42,17 +42,24 @@ class Source:
     materialise: str = ""
     keep: Callable[[Row], bool] | None = None
     """Which rows of a file are items; None: all."""
+    prepare: Callable[[ItemFile], ItemFile] | None = None
+    """What is done to a file's rows before they are items; None: nothing."""
 
     def kept(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that are items."""
         return [row for row in rows if self.keep is None or self.keep(row)]
 
+    def read(self, path: Path) -> ItemFile:
+        """The rows of a file that are items, and what was noticed about it."""
+        found = read_items(path)
+        found = self.prepare(found) if self.prepare is not None else found
+        return ItemFile(self.kept(found.rows), found.notes)
+
 
 def load_splits(config: EnvConfig, source: Source) -> Splits:
     """Items of all three splits, checked. Raises `DataError` or `ConfigError`; sends nothing to any model."""
     if config.split_mode == "split_dir":
-        placed = _from_directory(config, source)
-        manifest: dict[str, Any] = {}
+        placed, manifest = _from_directory(config, source)
     elif config.split_mode == "ratio":
         placed, manifest = _from_ratio(config, source)
     else:
@@ -78,7 +85,7 @@ def given_splits(
 def _checked(placed: Placed, source: Source, manifest: dict[str, Any]) -> dict[str, tuple[Item, ...]]:
     """The items by split; what is worth a warning goes into the manifest."""
     _check_unique(placed)
-    warnings = [*_near_duplicates(placed, source.text), *_too_small(placed)]
+    warnings = [*manifest.get("warnings", ()), *_near_duplicates(placed, source.text), *_too_small(placed)]
     if warnings:
         manifest["warnings"] = warnings
     return {split: tuple(item for item, _ in placed[split]) for split in SPLITS}
@@ -158,7 +165,8 @@ def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, An
     path = Path(config.data_path)
     if not path.exists():
         raise DataError(f"{path}: env.data_path does not exist", hint=_command(source))
-    rows = source.kept(read_rows(the_items_file(path) if path.is_dir() else path))
+    file = source.read(the_items_file(path) if path.is_dir() else path)
+    rows = file.rows
     _refuse_marked(path, rows)
     ratio = parse_ratio(config.split_ratio)
     placed_rows = shuffled([(source.to_item(row), row.where) for row in rows], numbered(config.split_seed))
@@ -178,19 +186,24 @@ def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, An
         "seed": config.split_seed,
         "counts": {FOLDERS[split]: len(placed[split]) for split in SPLITS},
     }
+    if file.notes:
+        manifest["warnings"] = list(file.notes)
     return placed, manifest
 
 
-def _from_directory(config: EnvConfig, source: Source) -> Placed:
+def _from_directory(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, Any]]:
     if not config.split_dir.strip():
         raise ConfigError("env.split_dir is blank, and env.split_mode=split_dir reads it", hint=_command(source))
     root = Path(config.split_dir)
     if not root.is_dir():
         raise DataError(f"{root}: env.split_dir does not exist", hint=_command(source))
     placed: Placed = {}
+    notes: list[str] = []
     for split in SPLITS:
         file = _split_file(root, split, source)
-        rows = source.kept(read_rows(file))
+        found = source.read(file)
+        rows = found.rows
+        notes.extend(found.notes)
         if not rows:
             raise DataError(f"{file}: the {split} split is empty", hint="each split needs at least one item")
         for row in rows:
@@ -201,7 +214,7 @@ def _from_directory(config: EnvConfig, source: Source) -> Placed:
                     hint="move the item or correct the field",
                 )
         placed[split] = [(source.to_item(row), row.where) for row in rows]
-    return placed
+    return placed, {"warnings": notes} if notes else {}
 
 
 def _split_file(root: Path, split: str, source: Source) -> Path:

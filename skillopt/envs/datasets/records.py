@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.errors import DataError
 from skillopt.envs.data.loading import ITEM_SUFFIXES, Row, parse_json, read_rows
+from skillopt.envs.data.parquet import parquet_records
 
-SUFFIXES = (".parquet", *ITEM_SUFFIXES)
-_AT_ONCE = 64
-"""Rows of a Parquet file in memory: some hold images."""
+SUFFIXES = ITEM_SUFFIXES
 
 
 def records(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -20,7 +18,7 @@ def records(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Row
     `DataError` naming file and place."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        return _parquet(path, columns)
+        return parquet_records(path, columns)
     if suffix in (".jsonl", ".ndjson"):
         return _lines(path)
     return iter(read_rows(path))
@@ -40,21 +38,3 @@ def _lines(path: Path) -> Iterator[Row]:
         raise DataError(f"{path}: not valid JSON lines: {error}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}", hint="check --source") from error
-
-
-def _parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Row]:
-    try:
-        module: Any = import_module("pyarrow.parquet")
-        fault: Any = import_module("pyarrow").ArrowException
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{path}: reading Parquet needs the package pyarrow", hint='run: pip install "skillopt[data]"'
-        ) from error
-    number = 0
-    try:
-        for batch in module.ParquetFile(path).iter_batches(batch_size=_AT_ONCE, columns=columns):
-            for raw in batch.to_pylist():
-                number += 1
-                yield Row(cast("dict[str, Any]", raw), f"{path}, row {number}")
-    except (OSError, fault) as error:
-        raise DataError(f"{path}: no readable Parquet file: {error}", hint="remove it and run again") from error

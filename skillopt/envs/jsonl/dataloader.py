@@ -9,6 +9,7 @@ from skillopt.core.hashing import digest
 from skillopt.core.item import Item
 from skillopt.envs.data.fields import value_at
 from skillopt.envs.data.loading import Row
+from skillopt.envs.data.own import own_rows
 from skillopt.envs.data.splits import Source
 
 
@@ -37,4 +38,4 @@ def source(
         check(item)
         return item
 
-    return Source(to_item=to_item, text=text)
+    return Source(to_item=to_item, text=text, prepare=own_rows)

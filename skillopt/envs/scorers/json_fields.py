@@ -19,7 +19,7 @@ from skillopt.core.errors import DataError
 from skillopt.core.hashing import canonical_json
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
-from skillopt.envs.data.loading import parse_json
+from skillopt.envs.data.rows import parse_json
 from skillopt.envs.scorers.base import Gold, Scorer, shorten, verdict
 from skillopt.envs.scorers.extract import json_text
 from skillopt.envs.scorers.numbers import Number, numbers_in
