@@ -15,7 +15,7 @@ from skillopt.records.reading import Run
 from skillopt.records.step import StepRecord
 from skillopt.records.vocabulary import Stage
 
-Kind = Literal["initial", "edit", "rewrite", "appendix_note", "slow_update", "meta_reflect", "unrecorded"]
+Kind = Literal["initial", "edit", "rewrite", "appendix_note", "slow_update", "meta_reflect", "review", "unrecorded"]
 
 
 @dataclass(frozen=True)

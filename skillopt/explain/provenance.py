@@ -14,7 +14,9 @@ from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.cause import INITIAL, Cause
 from skillopt.explain.lineage import Lineage, Proof, Version
+from skillopt.explain.review_text import check, replaced, review_cause
 from skillopt.records.reading import Run
+from skillopt.records.review import EditDecision
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,20 @@ class Traced:
         skill = Skill(text_of(lines, like=self.version.skill.text))
         return replace(self, version=Version(f"{self.version.name} without {', '.join(names)}", skill, lines))
 
+    def reviewed(self, decisions: Sequence[EditDecision]) -> Traced:
+        """The text that a review leaves: refused changes are undone, changed ones have the person's lines. Raises
+        `DataError` for a decision that cannot be carried out."""
+        check(decisions, self.surviving())
+        left = self.without([each.origin for each in decisions if each.choice == "refuse"])
+        causes, lines = dict(self.causes), left.lines
+        for each in decisions:
+            if each.choice == "change":
+                cause = review_cause(self.causes[each.origin], each)
+                causes[cause.name] = cause
+                lines = replaced(lines, each, cause.name)
+        skill = Skill(text_of(lines, like=self.version.skill.text))
+        return replace(left, version=Version("reviewed", skill, tuple(lines)), causes=causes)
+
     def to_json(self, lines: tuple[int, int] | None = None) -> dict[str, JsonValue]:
         """The lines (all, or from the first to the second number) with the names of their causes, and those causes."""
         first, last = lines or (1, len(self.lines))
@@ -83,7 +99,7 @@ class Provenance:
     def of(self, skill: Skill) -> Traced:
         """The text with these bytes: the last accepted one, a candidate, or what an ablation made of a text. Raises
         `RunDirError` for others."""
-        found = self._accepted(skill) or self._candidate(skill) or self._ablated(skill)
+        found = self._accepted(skill) or self._candidate(skill) or self._ablated(skill) or self._reviewed(skill)
         if found is None:
             raise RunDirError(
                 f"these bytes ({skill.hash}) are no text of the run {self.lineage.run.root}: the file was edited "
@@ -124,6 +140,16 @@ class Provenance:
                 if left.version.skill == skill:
                     return left
         return None
+
+    def _reviewed(self, skill: Skill) -> Traced | None:
+        """The text that a review left of an accepted one."""
+        record = self.lineage.run.review
+        full = next((v.skill for v in self.lineage.versions if record and v.skill.hash == record.skill_hash), None)
+        traced = self._accepted(full) if full is not None else None
+        if record is None or traced is None:
+            return None
+        left = traced.reviewed(record.decisions)
+        return left if left.version.skill == skill else None
 
 
 def trace(run: Run) -> Provenance:

@@ -1,7 +1,8 @@
 """Skills as people name them on a command line: a file, a run, one text of a run, a line of a file.
 
 `run` is a run directory and means its best skill; `run@3` is the current skill after step 3, `run@0` or `run@initial`
-the one it started from, `run@best` the best one. `file:12` and `file:12-20` name lines.
+the one it started from, `run@best` the best one, `run@reviewed` the one that a review left. `file:12` and `file:12-20`
+name lines.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from skillopt.explain.provenance import Traced, trace
 from skillopt.records.reading import Run, open_run
 
 _LINES = re.compile(r"(?P<path>.+):(?P<first>[0-9]+)(?:-(?P<last>[0-9]+))?")
-_AT = re.compile(r"(?P<run>.+)@(?P<which>[0-9]+|best|initial)")
+_AT = re.compile(r"(?P<run>.+)@(?P<which>[0-9]+|best|initial|reviewed)")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,10 @@ def named_skill(asked: str) -> NamedSkill:
 
 
 def _of_run(run: Run, which: str) -> Skill:
+    if which == "reviewed":
+        if run.reviewed is None:
+            raise RunDirError(f"{run.root} has no reviewed skill", hint="skillopt review RUN decides and measures one")
+        return run.reviewed
     if which == "best":
         return read_skill(run.root / "best_skill.md")
     step = 0 if which == "initial" else int(which)

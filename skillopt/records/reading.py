@@ -25,6 +25,9 @@ from skillopt.records.epoch import RESULT_FILES, EpochRecord
 from skillopt.records.events import Event, read_event
 from skillopt.records.gate import VetoRecord
 from skillopt.records.items import ItemRow
+from skillopt.records.review import FOLDER as REVIEW
+from skillopt.records.review import RESULT as REVIEW_RESULT
+from skillopt.records.review import REVIEWED, ReviewRecord
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import Summary
@@ -95,6 +98,16 @@ class Run:
     def ablation(self) -> AblationRecord | None:
         """What each edit is worth, where `skillopt ablate` was asked."""
         return self._read(AblationRecord, f"{FOLDER}/{RESULT}")
+
+    @cached_property
+    def review(self) -> ReviewRecord | None:
+        """What a person decided about the skill's changes (`skillopt review`)."""
+        return self._read(ReviewRecord, f"{REVIEW}/{REVIEW_RESULT}")
+
+    @property
+    def reviewed(self) -> Skill | None:
+        """The text that a review left and that was measured; None where there is none."""
+        return self.skill(f"{REVIEW}/{REVIEWED}") if self.review is not None and self.review.accepted else None
 
     @cached_property
     def items(self) -> dict[str, ItemRow]:

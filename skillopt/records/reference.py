@@ -22,6 +22,7 @@ from skillopt.records.events import (
     StageProgress,
 )
 from skillopt.records.items import ItemRow
+from skillopt.records.review import EditDecision, ReviewMeasurement, ReviewRecord
 from skillopt.records.vocabulary import Action, Stage, Veto
 
 _FILES: tuple[tuple[type[object], str], ...] = (
@@ -40,6 +41,9 @@ _FILES: tuple[tuple[type[object], str], ...] = (
     (ItemRow, "a line of `items.jsonl`"),
     (schema.SpentRow, "a row of `logs/ledger.json`"),
     (schema.Clock, "`logs/timings.json`"),
+    (ReviewRecord, "`review/review.json`, after `skillopt review`"),
+    (EditDecision, "a row of `decisions` of a review"),
+    (ReviewMeasurement, "`measurement` of a review"),
     (EvalSummary, "`eval_summary.json`"),
 )
 

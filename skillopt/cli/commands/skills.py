@@ -1,4 +1,4 @@
-"""`init`, `blame`, `diff`, `lint`, `export`, `ablate`: a project's beginning, questions about a skill, its delivery."""
+"""`init`, `blame`, `diff`, `lint`, `export`, `review`, `ablate`: a beginning, a skill's lines, its delivery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ _SKILL = "A skill file, a run directory (its best skill), or a step of a run (<r
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for name, command in (("init", init), ("blame", blame), ("diff", diff), ("lint", lint), ("export", export)):
+    for name, command in (
+        ("init", init),
+        ("blame", blame),
+        ("diff", diff),
+        ("lint", lint),
+        ("export", export),
+        ("review", review),
+    ):
         app.command(name)(command)
     app.command("ablate", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(ablate)
 
@@ -201,5 +208,31 @@ def ablate(
 
         wish = Wish(split, prune, threshold, margin)
         return run_ablation(AblationRequest(run, config, wish, yes, as_json, measure), context.args)
+
+    faults.run(action)
+
+
+def review(
+    run: Annotated[Path, typer.Argument(help="The run directory.", show_default=False)],
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", help="A change that stays as it is; its name is in the list.")
+    ] = None,
+    refuse: Annotated[list[str] | None, typer.Option("--refuse", help="A change that is taken out.")] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--change", help="NAME=FILE: a change whose lines become those of the file.")
+    ] = None,
+    note: Annotated[str, typer.Option("--note", help="Why; kept with the decisions.")] = "",
+    by: Annotated[str, typer.Option("--by", help="Who decides. Default: your account's name.")] = "",
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure the text that the decisions leave, on the selection items.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Decide about each change of a run's skill; what that leaves is measured before it becomes <run>@reviewed."""
+
+    def action() -> int:
+        from skillopt.cli.explaining.review import ReviewRequest, run_review
+
+        return run_review(ReviewRequest(run, accept or (), refuse or (), change or (), note, by, measure, as_json))
 
     faults.run(action)
