@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from skillopt.api.exporting import export as export
     from skillopt.api.given import scorers as scorers
     from skillopt.api.given.models import Model as Model
+    from skillopt.api.keep import check as check
+    from skillopt.api.keep import make_suite as make_suite
     from skillopt.api.optimizing import optimize as optimize
     from skillopt.api.optimizing import optimize_async as optimize_async
     from skillopt.api.optimizing import plan as plan
@@ -56,6 +58,8 @@ _HOMES = {
     "Evaluation": "skillopt.api.evaluating",
     "export": "skillopt.api.exporting",
     "calibrate": "skillopt.api.calibrating",
+    "check": "skillopt.api.keep",
+    "make_suite": "skillopt.api.keep",
     "Calibration": "skillopt.records.calibration",
     "compare": "skillopt.api.comparing",
     "Comparison": "skillopt.api.comparing",
@@ -75,9 +79,9 @@ _MODULES = {"scorers": "skillopt.api.given.scorers", "errors": "skillopt.core.er
 
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
-    "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "compare", "errors", "evaluate", "evaluate_async",
-    "export", "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan", "scorers",
-    "trackers",
+    "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "check", "compare", "errors", "evaluate", "evaluate_async",
+    "export", "make_suite", "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan",
+    "scorers", "trackers",
 ]  # fmt: skip
 
 

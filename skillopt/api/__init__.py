@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from skillopt.api.exporting import undo_export as undo_export
     from skillopt.api.given.configuring import Resolved as Resolved
     from skillopt.api.given.configuring import configuration as configuration
+    from skillopt.api.keep import check as check
+    from skillopt.api.keep import make_suite as make_suite
     from skillopt.api.looking import ItemView as ItemView
     from skillopt.api.looking import Overview as Overview
     from skillopt.api.looking import item as item
@@ -58,7 +60,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ablate": "ablating", "Ablation": "ablating", "blame": "explaining", "Blamed": "explaining",
-    "calibrate": "calibrating", "Calibration": "calibrating", "Check": "checking", "doctor": "checking",
+    "calibrate": "calibrating", "Calibration": "calibrating", "Check": "checking", "check": "keep",
+    "make_suite": "keep", "doctor": "checking",
     "compare": "comparing", "Comparison": "comparing", "Conclusion": "shown.concluding",
     "conclusion": "shown.concluding", "configuration": "given.configuring", "Resolved": "given.configuring",
     "detectable_gain": "shown.power", "shows": "shown.power",
@@ -73,9 +76,9 @@ _HOMES = {
 __all__ = [
     "Ablation", "Blamed", "Calibration", "Check", "Comparison", "Conclusion", "EngineSettings", "Evaluation",
     "Exported", "ItemView", "LintReport", "Overview", "Resolved", "Result", "SelfTest", "SkillDiff", "ablate",
-    "blame", "calibrate", "compare", "conclusion", "configuration", "detectable_gain", "diff", "doctor", "evaluate",
-    "evaluate_async", "export", "item", "items_for", "lint", "look", "optimize", "optimize_async", "plan",
-    "selftest", "shows", "undo_export", "view",
+    "blame", "calibrate", "check", "compare", "conclusion", "configuration", "detectable_gain", "diff", "doctor",
+    "evaluate", "evaluate_async", "export", "item", "items_for", "lint", "look", "make_suite", "optimize",
+    "optimize_async", "plan", "selftest", "shows", "undo_export", "view",
 ]  # fmt: skip
 
 

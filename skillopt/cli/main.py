@@ -38,6 +38,10 @@ _USAGE_ERROR: type[BaseException] = next(k for k in typer.BadParameter.__mro__ i
 """Typer ships its own copy of click or uses the installed one; either way this is the base of its usage errors."""
 
 
+CHECK_USAGE = 3
+"""`check` has exit codes of its own (`cli.keeping.check`): there 2 means "not measured"."""
+
+
 def _print_version(asked: bool) -> None:
     if asked:
         Screen().line(f"skillopt {__version__}")
@@ -64,12 +68,12 @@ def invoke(arguments: list[str], name: str = "skillopt") -> int:
     except Exception as error:
         if not isinstance(error, _USAGE_ERROR):
             raise
-        return _usage(error, name)
+        return _usage(error, name, CHECK_USAGE if arguments[:1] == ["check"] else faults.USER)
     except KeyboardInterrupt:
         return faults.INTERRUPTED
 
 
-def _usage(error: BaseException, name: str) -> int:
+def _usage(error: BaseException, name: str, code: int) -> int:
     """One line for a misspelt command or option; the help where no command was given."""
     worded: Callable[[], str] | None = getattr(error, "format_message", None)
     message = worded() if worded is not None else str(error)
@@ -77,7 +81,7 @@ def _usage(error: BaseException, name: str) -> int:
         Screen().line(message)
     elif message:
         Screen(sys.stderr).line(f"error: {' '.join(message.split())} (see {name} --help)")
-    return faults.USER
+    return code
 
 
 def _door(*before: str) -> None:

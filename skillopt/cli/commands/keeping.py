@@ -16,6 +16,7 @@ _NAMED = "A skill file or a directory with a SKILL.md, or name=PATH; again for m
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("compare", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(compare)
+    app.command("check", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(check)
 
 
 def compare(
@@ -49,5 +50,55 @@ def compare(
 
         asked = CompareArgs(config, skill or [], model or [], harness or [], no_skill, split, replay, as_json)
         return run_compare(asked, context.args)
+
+    faults.run(action)
+
+
+def check(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Suites, skills (their suites lie in suites/ beside them), or directories of them; with --as-suite a "
+            "run directory.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Annotated[
+        str, typer.Option("--against", help="What the skill was: a Git revision or a path. Default: the suite's own.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option("--model", help="Audit an upgrade: the same skill under this target model.")
+    ] = "",
+    harness: Annotated[str, typer.Option("--harness", help="The same, under this target backend.")] = "",
+    margin: Annotated[
+        float | None, typer.Option("--margin", help="The loss that is tolerated, 0 to 1. Default: the suite's.")
+    ] = None,
+    max_usd: Annotated[float | None, typer.Option("--max-usd", help="The most that a version may cost.")] = None,
+    replay: Replay = False,
+    as_suite: Annotated[
+        Path | None, typer.Option("--as-suite", help="Make a suite out of the run, in this new directory.")
+    ] = None,
+    skill: Annotated[
+        Path | None, typer.Option("--skill", help="With --as-suite: where the skill under test lies. Default: a copy.")
+    ] = None,
+    github: Annotated[
+        bool, typer.Option("--github", help="Write annotations and the job's summary for GitHub Actions.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check in CI that a changed skill (or a new model) is no worse, item by item, by the same test as everywhere.
+
+    Exit code 0 held, 1 regressed, 2 not measured, 3 configuration. Recorded answers cost nothing; with --replay
+    nothing is asked. `check RUN --as-suite DIR` makes a suite of a run's sealed test.
+    """
+
+    def action() -> int:
+        from skillopt.cli.keeping.check import CheckArgs, run_check
+
+        asked = CheckArgs(
+            paths or [], against, model, harness, margin, max_usd, replay, as_suite, skill, github, as_json
+        )
+        return run_check(asked, context.args)
 
     faults.run(action)
