@@ -26,6 +26,8 @@ from skillopt.engine.run.telling.events import Observer
 from skillopt.gate.regression import Regression, Standing, fewest_items, regression
 from skillopt.records.directory import JOURNAL
 
+__all__ = ["CheckWish", "Checked", "Regression", "changed_lines", "check_suite", "keep_only_journals"]
+
 LEVEL = 0.05
 
 

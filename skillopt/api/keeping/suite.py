@@ -55,6 +55,11 @@ class Suite:
         return _skill_place(self.root / self.said.skill)
 
     @property
+    def skill_file(self) -> Path:
+        """The file of the skill itself."""
+        return self.skill / SKILL_FILE if self.skill.is_dir() else self.skill
+
+    @property
     def baseline(self) -> Path:
         """What the skill was."""
         return _skill_place(self.root / self.said.baseline)

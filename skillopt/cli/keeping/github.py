@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from skillopt.agents.skill_files import SKILL_FILE
 from skillopt.api.keeping.check import Checked
 from skillopt.cli.console import Screen
 from skillopt.cli.keeping.words import difference, headline, worth
-from skillopt.store.atomic import write_text
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 COMMENT = "skillopt-check.md"
@@ -30,15 +28,14 @@ def write_github(screen: Screen, done: Sequence[Checked], environ: Mapping[str, 
         with Path(environ[SUMMARY]).open("a", encoding="utf-8") as summary:
             summary.write(table(done))
     if environ.get("RUNNER_TEMP"):
-        write_text(Path(environ["RUNNER_TEMP"]) / COMMENT, table(done))
+        (Path(environ["RUNNER_TEMP"]) / COMMENT).write_text(table(done), encoding="utf-8")
 
 
 def annotated(one: Checked, workspace: Path) -> list[str]:
     """One for each changed part of a skill that lost something; one for what could not be measured."""
     if one.standing == "held":
         return []
-    skill = one.suite.skill / SKILL_FILE if one.suite.skill.is_dir() else one.suite.skill
-    file = skill.resolve()
+    file = one.suite.skill_file.resolve()
     if workspace.resolve() in file.parents:
         file = file.relative_to(workspace.resolve())
     lost = f"; lost: {', '.join(one.found.lost[:10])}" if one.found is not None and one.found.lost else ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from skillopt.api.keeping.check import Checked
+from skillopt.api.keeping.check import Checked, Regression
 from skillopt.cli.wording import points, usd
 from skillopt.core.json_types import JsonValue
-from skillopt.gate.regression import Regression
 from skillopt.records.codec import encode_record
 
 _MOST = 20
