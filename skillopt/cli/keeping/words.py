@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from skillopt.api.keeping.check import Checked, Regression
 from skillopt.cli.wording import points, usd
-from skillopt.core.json_types import JsonValue
 from skillopt.records.codec import encode_record
 
 _MOST = 20
@@ -65,7 +64,7 @@ def worth(found: Regression) -> str:
     return "it still pays" if found.interval is not None and found.interval[0] > 0 else "not shown to be needed there"
 
 
-def body_of(one: Checked) -> Mapping[str, JsonValue]:
+def body_of(one: Checked) -> Mapping[str, object]:
     """For `--json`."""
     return {
         "suite": str(one.suite.root),
