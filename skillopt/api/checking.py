@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from skillopt.api.given.configuring import Resolved, configuration
+from skillopt.config.executor_only import executor_section
 from skillopt.core.errors import SkillOptError
-from skillopt.engine.run.doctor import Check, check_data, check_machine, check_model_file, check_roles
+from skillopt.engine.run.doctor import Check, check_data, check_machine, check_model_file, check_roles, target_programs
 
-__all__ = ["Check", "answer_checks", "doctor", "free_checks", "unusable"]
+__all__ = ["Check", "answer_checks", "doctor", "free_checks", "node_checks", "unusable"]
 
 
 def free_checks(resolved: Resolved | None = None) -> Iterator[Check]:
@@ -32,6 +33,20 @@ async def answer_checks(resolved: Resolved) -> AsyncIterator[Check]:
     if model_file is None or model_file.state == "ok":
         async for check in check_roles(resolved.config):
             yield check
+
+
+async def node_checks(resolved: Resolved | None, arguments: Sequence[str] = ()) -> AsyncIterator[Check]:
+    """The nodes of a cluster, one unit each, where the executor is one. Without a configuration `arguments` say which:
+    `["executor.kind=ray", "executor.ray_address=head:6379"]`. Raises `ConfigError` for a key that is none of the
+    executor's."""
+    from skillopt.engine.run.doctor_nodes import check_nodes
+
+    if resolved is None:
+        section, programs = executor_section(arguments), tuple[str, ...]()
+    else:
+        section, programs = resolved.config.executor, target_programs(resolved.config)
+    async for check in check_nodes(section, programs):
+        yield check
 
 
 def unusable(error: SkillOptError) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import AsyncGenerator, Generator
 
 import pytest
@@ -11,6 +12,14 @@ import pytest
 from skillopt.executors.ray.executor import RayExecutor
 from skillopt.executors.ray.settings import RaySettings
 from tests.executors.cluster import TwoNodes
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Only where they were asked for by name: other campaigns would start a cluster too."""
+    if not re.search(r"\bray\b", str(config.option.markexpr)):
+        for item in items:
+            if item.get_closest_marker("ray"):
+                item.add_marker(pytest.mark.skip(reason="make test-ray runs it"))
 
 
 @pytest.fixture(scope="session")

@@ -124,12 +124,16 @@ def doctor(
     no_calls: Annotated[
         bool, typer.Option("--no-calls", "--no_calls", help="Leave the calls to the models out.")
     ] = False,
+    executor: Annotated[
+        str | None,
+        typer.Option("--executor", help="Also look at this executor: ray connects and runs one unit on every node."),
+    ] = None,
 ) -> None:
     """Check the machine and a configuration: data, model file, disk, and one small call to each role's model."""
 
     def action() -> int:
         from skillopt.cli.doctor import run_doctor
 
-        return run_doctor(config, context.args, calls=not no_calls, dry_run=dry_run)
+        return run_doctor(config, context.args, calls=not no_calls, dry_run=dry_run, executor=executor)
 
     faults.run(action)

@@ -131,6 +131,14 @@ def _roles(config: Config) -> tuple[RoleName, ...]:
     return (*_ROLES, "judge") if judged else _ROLES
 
 
+def target_programs(config: Config) -> tuple[str, ...]:
+    """The program that the target is, where it is an agent CLI."""
+    role = role_settings(config.model, "target")
+    if not targets.is_agent(role):
+        return ()
+    return (targets.agent_settings(config, role, {}, None).cli.program,)
+
+
 @dataclass(frozen=True)
 class _Asked:
     """What came of one question. Roles that share a model share it; `fix` blank: the role's own, by the cause."""
