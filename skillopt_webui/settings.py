@@ -24,6 +24,10 @@ class Settings:
 
     roots: tuple[Path, ...] = field(default_factory=_roots)
     configs: tuple[Path, ...] = (Path("configs"),)
+    projects: Path = Path("projects")
+    """Where projects for one's own tasks are made."""
+    data: tuple[Path, ...] = (Path("data"),)
+    """Directories from which a data file may be named by its path."""
     host: str = "127.0.0.1"
     port: int = PORT
     token: str = ""

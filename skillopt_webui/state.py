@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from skillopt_webui.launch.files import ConfigFiles
+from skillopt_webui.launch.queue import Launches
 from skillopt_webui.places import Page, Tab
 from skillopt_webui.runs import Runs
 from skillopt_webui.settings import Settings
+from skillopt_webui.watch.feed import Feeds
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,9 @@ class State:
     runs: Runs
     pages: tuple[Page, ...]
     tabs: tuple[Tab, ...]
+    feeds: Feeds
+    launches: Launches
+    files: ConfigFiles
 
 
 def state_of(request: Request) -> State:

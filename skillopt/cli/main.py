@@ -13,7 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills, ui
+from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills, steering, ui
 from skillopt.cli.console import Screen
 from skillopt.core.process import prepare_process
 
@@ -29,6 +29,7 @@ runs.register(app)
 skills.register(app)
 looking.register(app)
 keeping.register(app)
+steering.register(app)
 ui.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(judge.app, name="judge")

@@ -29,11 +29,11 @@ class Point:
 def course(run: Run, measured: Sequence[Measurement]) -> tuple[Point, ...]:
     """The initial skill as step 0, then every step."""
     rows = {m.directory: m for m in measured}
-    points = [_point(run, 0, "initial skill", rows.get("selection_eval_baseline"), None)]
+    points = [point_of(run, 0, "initial skill", rows.get("selection_eval_baseline"), None)]
     for record in run.steps:
         at = rows.get(f"{run.step_dir(record.step)}/selection_eval")
         whole = at if record.gate.candidate_gate_score is not None else None
-        point = _point(run, record.step, f"step {record.step}", whole, record.gate)
+        point = point_of(run, record.step, f"step {record.step}", whole, record.gate)
         points.append(
             Point(
                 point.step, point.label, point.score if whole else record.gate.candidate_gate_score, point.interval,
@@ -43,7 +43,7 @@ def course(run: Run, measured: Sequence[Measurement]) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _point(run: Run, step: int, label: str, at: Measurement | None, gate: GateRecord | None) -> Point:
+def point_of(run: Run, step: int, label: str, at: Measurement | None, gate: GateRecord | None) -> Point:
     metric = metric_of(run)
     draws: dict[str, list[float | None]] = {}
     for row in at.rows if at is not None else ():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from skillopt_webui.pages import home, watch
+from skillopt_webui.pages import home, new, watch
 from skillopt_webui.routing import Page, Tab
 from skillopt_webui.understand import tabs as understand
 
-PAGES: tuple[Page, ...] = (Page("/", "Runs", home.show), *understand.PAGES)
+PAGES: tuple[Page, ...] = (Page("/", "Runs", home.show), Page("/new", "New run", new.show), *understand.PAGES)
 TABS: tuple[Tab, ...] = (watch.TAB, *understand.TABS)

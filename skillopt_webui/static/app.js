@@ -55,3 +55,90 @@ function listen(address) {
 const run = document.body.dataset.run;
 if (run) listen(`/run/${run}/live`);
 else if (document.body.dataset.listen) listen(document.body.dataset.listen);
+
+// The log's filter.
+const kind = document.getElementById("log-kind"), holds = document.getElementById("log-text");
+function filterLog() {
+  if (!kind) return;
+  let shown = 0;
+  const words = holds.value.toLowerCase();
+  for (const line of document.querySelectorAll("#live-log li[data-kind]")) {
+    line.hidden = (kind.value && line.dataset.kind !== kind.value) || !line.textContent.toLowerCase().includes(words);
+    shown += !line.hidden;
+  }
+  document.getElementById("log-count").textContent = kind.value || words ? `${shown} lines` : "";
+}
+kind?.addEventListener("change", filterLog);
+holds?.addEventListener("input", filterLog);
+document.addEventListener("parts", filterLog);
+
+// Controls of a configuration: what was moved is marked and checked; what was not is not sent.
+const configure = document.getElementById("configure");
+if (configure) {
+  const fields = [...configure.querySelectorAll("[data-shown]")];
+  const before = [...configure.querySelectorAll("input[name=set]")].map((e) => e.value);
+  const moved = (field) => field.value.trim() !== field.dataset.shown.trim();
+  const key = (field) => field.name.slice(4);
+  const sets = () => {
+    const mine = fields.filter(moved);
+    const names = new Set(mine.map(key));
+    return [...before.filter((t) => !names.has(t.split("=")[0])), ...mine.map((f) => `${key(f)}=${f.value}`)];
+  };
+  let timer = 0;
+  const look = async (field) => {
+    const body = new FormData();
+    body.append("file", configure.dataset.file);
+    sets().forEach((text) => body.append("set", text));
+    const token = document.querySelector("meta[name=csrf]").content;
+    const answer = await fetch("/new/check", { method: "POST", body, headers: { "x-csrf-token": token } });
+    if (!answer.ok) return;
+    const { problem } = await answer.json();
+    configure.querySelectorAll(".problem").forEach((p) => { p.hidden = true; p.textContent = ""; });
+    configure.querySelectorAll("[aria-invalid]").forEach((e) => e.removeAttribute("aria-invalid"));
+    if (!problem) return;
+    const guilty = fields.find((f) => moved(f) && problem.includes(key(f))) || field;
+    guilty.setAttribute("aria-invalid", "true");
+    const place = guilty.closest(".field").querySelector(".problem");
+    place.textContent = problem;
+    place.hidden = false;
+  };
+  const changed = (field) => {
+    field.closest(".field").classList.toggle("moved", moved(field) || before.some((t) => t.startsWith(`${key(field)}=`)));
+    const count = sets().length;
+    document.getElementById("moved-count").textContent = count ? `${count} moved` : "";
+    clearTimeout(timer);
+    timer = setTimeout(() => look(field), 300);
+  };
+  for (const field of fields) {
+    field.addEventListener("input", () => changed(field));
+    field.addEventListener("change", () => changed(field));
+  }
+  for (const slider of configure.querySelectorAll(".slider")) {
+    const field = document.getElementById(slider.dataset.for);
+    slider.addEventListener("input", () => { field.value = slider.value; changed(field); });
+    field.addEventListener("input", () => { slider.value = field.value; });
+  }
+  configure.addEventListener("submit", () => fields.forEach((f) => { f.disabled = !moved(f); }));
+  addEventListener("pageshow", () => fields.forEach((f) => { f.disabled = false; }));
+  document.getElementById("find-key").addEventListener("input", (event) => {
+    const words = event.target.value.toLowerCase();
+    for (const section of configure.querySelectorAll("details.section")) {
+      let found = 0;
+      for (const field of section.querySelectorAll(".field")) {
+        field.hidden = !field.textContent.toLowerCase().includes(words);
+        found += !field.hidden;
+      }
+      section.hidden = !found;
+      if (words) section.open = found > 0;
+    }
+  });
+}
+
+// A launch becomes a run's page as soon as there is one.
+if (document.body.dataset.again === "started" || document.body.dataset.again === "queued") {
+  setInterval(async () => {
+    const answer = await fetch(location.href);
+    if (answer.redirected) location.replace(answer.url);
+    else if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  }, 1000);
+}

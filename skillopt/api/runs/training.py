@@ -75,8 +75,8 @@ class Ended:
 
     @property
     def failed(self) -> bool:
-        """Whether a fault ended it; patience and a budget are ends that were asked for."""
-        return bool(self.result.stopped) and self.result.stopped_by not in ("patience", "budget")
+        """Whether a fault ended it; patience, a budget and an order are ends that were asked for."""
+        return bool(self.result.stopped) and self.result.stopped_by not in ("patience", "budget", "interrupt")
 
 
 def prepare(resolved: Resolved, given: Given = NOTHING, *, replay: bool = False) -> Training:

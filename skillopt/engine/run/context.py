@@ -19,6 +19,7 @@ from skillopt.core.skill import Skill
 from skillopt.engine.run.batching import batching
 from skillopt.engine.run.spending.budget import Budget
 from skillopt.engine.run.spending.timings import Timings
+from skillopt.engine.run.steering import Steering
 from skillopt.engine.run.telling.events import Events
 from skillopt.engine.run.telling.rollouts import Rollouts, RolloutWatch
 from skillopt.envs.base import Env, Splits
@@ -63,6 +64,7 @@ class RunContext:
     timings: Timings
     price: Price
     executor: Executor
+    steering: Steering
     roles: tuple[RoleInfo, ...] = ()
     judge: ChatModel | None = None
     before_test: Callable[[], Awaitable[None]] | None = None
@@ -89,6 +91,11 @@ class RunContext:
     def watch(self, stage: Stage, step: int | None) -> RolloutWatch | None:
         """Who hears of the rollouts of a stage; None where nobody asks for them."""
         return self.rollouts.watch(stage, step, self.env.pass_threshold)
+
+    @property
+    def workers(self) -> int:
+        """How many rollouts are under way at a time now."""
+        return self.steering.workers
 
     @property
     def metric(self) -> Metric:
@@ -123,7 +130,7 @@ class RunContext:
 
     def width(self, stage: Stage, rollouts: int) -> int:
         """How many of a stage's rollouts are in flight: all of them where their calls go into batches."""
-        workers = self.config.env.workers
+        workers = self.workers
         whole = stage in self.batched("target") or (self.judge is not None and stage in self.batched("judge"))
         return max(workers, rollouts) if whole else workers
 

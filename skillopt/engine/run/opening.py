@@ -28,6 +28,7 @@ from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index,
 from skillopt.engine.run.spending.budget import Budget, Limits
 from skillopt.engine.run.spending.spent import remember_in, spent_before
 from skillopt.engine.run.spending.timings import Timings
+from skillopt.engine.run.steering import Steering, steered
 from skillopt.engine.run.telling.events import Events, run_id_of
 from skillopt.engine.run.telling.notices import warnings_as_notices
 from skillopt.engine.run.telling.rollouts import Rollouts
@@ -132,6 +133,9 @@ async def open_run_context(
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
         pool, engines = shared_by_runs(config, emit, given)
+        steering = Steering(run_dir, budget, pool, emit, config.env.workers)
+        budget.gate = steering.gate
+        emit.add(steering.observe)
         rollouts = Rollouts(emit, journal.known)
         maker = ModelMaker(
             config, run_dir, journal, budget, prices, emit, rollouts, executor, stack, given, replay, pool, engines
@@ -148,9 +152,10 @@ async def open_run_context(
             optimizer=models.optimizer,
             judge=models.judge, roles=tuple(models.roles), price=models.price, journal=journal, budget=budget,
             run_dir=run_dir, emit=emit, prompts=_prompts(env, initial), leaks=leak_index(env, splits), timings=timings,
-            executor=executor, rollouts=rollouts,
+            executor=executor, steering=steering, rollouts=rollouts,
             before_test=given.commons.before_test if given.commons is not None else None,
         )  # fmt: skip
+        await stack.enter_async_context(steered(steering))
         for client in models.clients.values():
             await probe(client)
         yield context

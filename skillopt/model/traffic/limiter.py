@@ -98,6 +98,12 @@ class Limiter:
         """Another role asks for a width at the same endpoint: the larger one is in force."""
         self.control.widen(width, ceiling or width)
 
+    def resize(self, width: int) -> None:
+        """Another width from now on, wider or narrower; what was learned of the endpoint is forgotten. Calls in flight
+        beyond a narrower one end as they would."""
+        self.control = Width(width, width)
+        self._grant()
+
     def restrict(self, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         """Another role names rate limits for the same endpoint: the stricter ones are in force."""
         self.requests = stricter(self.requests, requests_per_minute)

@@ -50,6 +50,15 @@ class LimiterPool:
             found.restrict(limits.requests_per_minute, limits.tokens_per_minute)
         return found
 
+    def limiters(self) -> list[tuple[str, Limiter]]:
+        """All of them, by endpoint."""
+        return list(self._limiters.items())
+
+    def resize(self, width: int) -> None:
+        """Another width for every endpoint, wider or narrower: somebody has said so while the run is on."""
+        for each in self._limiters.values():
+            each.resize(width)
+
     def first(self, endpoint: str, topic: str) -> bool:
         """True the first time that this topic comes up at an endpoint: what is told once."""
         if (endpoint, topic) in self._told:

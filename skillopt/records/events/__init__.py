@@ -10,7 +10,7 @@ only to observers that ask for them, and neither they nor progress are written t
 from __future__ import annotations
 
 from skillopt.records.events.base import EVENT_VERSION, STAMP, Emit, Event, Outcome, silent, stamped
-from skillopt.records.events.besides import BudgetUpdated, BudgetWarning, Notice, OutageEnd, OutageStart
+from skillopt.records.events.besides import BudgetUpdated, BudgetWarning, Notice, OrderTaken, OutageEnd, OutageStart
 from skillopt.records.events.decisions import (
     CandidateAccepted,
     CandidateProposed,
@@ -41,7 +41,7 @@ from skillopt.records.events.table import EVENTS, ON_REQUEST, read_event
 __all__ = [
     "EVENTS", "EVENT_VERSION", "ON_REQUEST", "STAMP", "BudgetUpdated", "BudgetWarning", "CallContent", "CallEnd",
     "CandidateAccepted", "CandidateProposed", "CandidateRejected", "EditDropped", "Emit", "EpochEnd", "EpochResult",
-    "EpochStart", "EvalEnd", "Event", "GateVerdict", "Notice", "OutageEnd", "OutageStart", "Outcome", "RateInfo",
-    "ReflectGroup", "RoleInfo", "RolloutEnd", "RunEnd", "RunStart", "Said", "Score", "StageEnd", "StageProgress",
-    "StageStart", "StepEnd", "StepStart", "read_event", "silent", "stamped",
+    "EpochStart", "EvalEnd", "Event", "GateVerdict", "Notice", "OrderTaken", "OutageEnd", "OutageStart", "Outcome",
+    "RateInfo", "ReflectGroup", "RoleInfo", "RolloutEnd", "RunEnd", "RunStart", "Said", "Score", "StageEnd",
+    "StageProgress", "StageStart", "StepEnd", "StepStart", "read_event", "silent", "stamped",
 ]  # fmt: skip

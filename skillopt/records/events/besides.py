@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from skillopt.records.events.base import Event, Outcome
 
@@ -53,6 +53,18 @@ class OutageEnd(Event):
     endpoint: str
     seconds: float = 0.0
     outcome: Outcome = "done"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderTaken(Event):
+    """Somebody has steered the run while it goes on (`skillopt ctl`, the dashboard), and what came of it."""
+
+    name: ClassVar[str] = "order.taken"
+    order: Literal["pause", "resume", "stop", "set"]
+    key: str = ""
+    value: float | None = None
+    by: str = ""
+    effect: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

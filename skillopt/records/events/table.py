@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from skillopt.core.json_types import JsonObject
 from skillopt.records.codec import decode
 from skillopt.records.events.base import Event
-from skillopt.records.events.besides import BudgetUpdated, BudgetWarning, Notice, OutageEnd, OutageStart
+from skillopt.records.events.besides import BudgetUpdated, BudgetWarning, Notice, OrderTaken, OutageEnd, OutageStart
 from skillopt.records.events.decisions import (
     CandidateAccepted,
     CandidateProposed,
@@ -36,7 +36,7 @@ EVENTS: Mapping[str, type[Event]] = {
     for kind in (
         RunStart, RunEnd, EpochStart, EpochEnd, EpochResult, StepStart, StepEnd, StageStart, StageProgress, StageEnd,
         ReflectGroup, EditDropped, CandidateProposed, GateVerdict, CandidateAccepted, CandidateRejected, BudgetUpdated,
-        BudgetWarning, OutageStart, OutageEnd, Notice, EvalEnd, RolloutEnd, CallEnd, CallContent,
+        BudgetWarning, OutageStart, OutageEnd, OrderTaken, Notice, EvalEnd, RolloutEnd, CallEnd, CallContent,
     )
 }  # fmt: skip
 """All events by name."""

@@ -12,7 +12,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -87,6 +87,10 @@ class Budget:
     emit: Emit = silent
     check: Callable[[], None] | None = None
     """Asked before each call; raises `StopRun` where the run is to end."""
+    gate: Callable[[], Awaitable[None]] | None = None
+    """Passed before each call: it waits while the run is paused."""
+    idle_s: float = 0.0
+    """Seconds of pauses, which no cap on hours counts."""
     reserved: Spend = field(default_factory=Spend)
     held: Spend = field(default_factory=Spend)
     grace_h: float = 0.0
@@ -104,8 +108,8 @@ class Budget:
 
     @property
     def wall_s(self) -> float:
-        """Seconds of wall time over all processes of the run."""
-        return self.earlier_s + time.monotonic() - self._started
+        """Seconds of wall time over all processes of the run, without pauses."""
+        return self.earlier_s + time.monotonic() - self._started - self.idle_s
 
     async def reserve(
         self, *, role: str, model: str, prompt_tokens: int, completion_tokens: int, usd: float | None
@@ -119,6 +123,8 @@ class Budget:
             )
         amount = Spend(1, prompt_tokens + completion_tokens, usd or 0.0)
         while True:
+            if self.gate is not None:
+                await self.gate()
             if self.check is not None:
                 self.check()
             self._check_time(role)
@@ -208,10 +214,19 @@ class Budget:
             if ticket.begun:
                 self.begun = self.begun.plus(ticket.amount, -1)
                 self._remember()
+        self._wake()
+
+    def _wake(self) -> None:
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
+
+    def cap(self, limits: Limits) -> None:
+        """Other caps from now on: whoever waits for room asks again."""
+        self.limits = limits
+        self._warned = {(kind, share) for kind, share in self._warned if getattr(limits, kind) is None}
+        self._wake()
 
     def set_aside(self, amount: Spend) -> None:
         """Keep an amount for the end of the run; `set_aside(Spend())` frees it."""

@@ -1,0 +1,24 @@
+"""The course of a run for a page that is drawn often: the same points as `course`, with only the gates' rows read.
+
+Intervals are those of the last steps only; what a chart of many steps shows beyond that is the line.
+"""
+
+from __future__ import annotations
+
+from skillopt.records.reading import Run
+from skillopt.views.course import Point, course
+from skillopt.views.measurements import Measurement
+
+MOST_INTERVALS = 60
+_BASELINE = "selection_eval_baseline"
+
+
+def quick_course(run: Run, most: int = MOST_INTERVALS) -> tuple[Point, ...]:
+    """The initial skill as step 0, then every step."""
+    measured = [Measurement(_BASELINE, "initial skill", "selection", (-1, 0), run.draws(_BASELINE))]
+    for record in run.steps[-most:]:
+        if record.gate.candidate_gate_score is not None:
+            place = f"{run.step_dir(record.step)}/selection_eval"
+            rows = run.draws(place)
+            measured.append(Measurement(place, f"step {record.step}", "selection", (record.step, 0), rows, record.step))
+    return course(run, measured)
