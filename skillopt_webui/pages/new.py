@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -64,7 +66,8 @@ async def configure(request: Request) -> Response:
             sections.setdefault(key.section, []).append(key)
     return frame.render(
         request, "new/configure.html", file=file, front=front, sections=sections, notices=resolved.notices,
-        changed=changed, changed_keys={c.partition("=")[0] for c in changed},
+        changed=changed,
+        places=lambda origin: _shown_place(origin, file), changed_keys={c.partition("=")[0] for c in changed},
     )  # fmt: skip
 
 
@@ -131,6 +134,16 @@ def _forecast(resolved: Resolved) -> Forecast:
 
 async def _file(request: Request) -> ConfigFile:
     return await run_in_threadpool(state_of(request).files.named, request.query_params.get("file", ""))
+
+
+def _shown_place(origin: str, file: ConfigFile) -> str:
+    """Where a value comes from, as a file is called in the list: not by its place on this machine."""
+    place, colon, line = origin.rpartition(":")
+    if not colon or not line.isdigit():
+        return origin
+    root = file.path.parents[len(Path(file.name).parts) - 2]
+    real = Path(os.path.normpath(place))
+    return f"{root.name}/{real.relative_to(root)}:{line}" if real.is_relative_to(root) else f"{real.name}:{line}"
 
 
 def _query(file: ConfigFile, sets: Sequence[str]) -> str:

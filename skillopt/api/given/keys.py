@@ -48,8 +48,8 @@ class ShownKey:
 
     @property
     def moved(self) -> bool:
-        """Whether somebody has set it to something else than the default."""
-        return self.origin != "default"
+        """Whether it is something else than the default."""
+        return self.value != self.default
 
 
 def shown_keys(resolved: Resolved) -> tuple[ShownKey, ...]:
