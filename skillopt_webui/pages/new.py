@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -67,7 +68,7 @@ async def configure(request: Request) -> Response:
     return frame.render(
         request, "new/configure.html", file=file, front=front, sections=sections, notices=resolved.notices,
         changed=changed,
-        places=lambda origin: _shown_place(origin, file), changed_keys={c.partition("=")[0] for c in changed},
+        places=partial(_shown_place, file), changed_keys={c.partition("=")[0] for c in changed},
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ async def _file(request: Request) -> ConfigFile:
     return await run_in_threadpool(state_of(request).files.named, request.query_params.get("file", ""))
 
 
-def _shown_place(origin: str, file: ConfigFile) -> str:
+def _shown_place(file: ConfigFile, origin: str) -> str:
     """Where a value comes from, as a file is called in the list: not by its place on this machine."""
     place, colon, line = origin.rpartition(":")
     if not colon or not line.isdigit():
