@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Generator
 from datetime import datetime, timedelta, timezone
+from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 
 from skillopt.sleep.cli.main import main
 from skillopt.sleep.demo import toy
+from skillopt.sleep.night.report import _escaped
+from skillopt.sleep.staging.page import page
 
 WORDS = ("cache", "login", "export", "rounding", "search", "upload", "cart", "coupon", "invoice", "refund", "wishlist",
          "mailer", "payment", "catalog")  # fmt: skip
@@ -332,3 +335,46 @@ def test_gc_leaves_a_night_alone_that_it_cannot_read(ask) -> None:
     manifest.write_text("{")
     assert ask("gc", "--keep-days", "0")[0] == 0
     assert manifest.read_text() == "{"
+
+
+class _Seen(HTMLParser):
+    """What a browser would make of a page: its words, the tags, and what it would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words, self.acts = "", []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        acting = {"src", "href", "style"} | {name for name, _ in attrs if name.startswith("on")}
+        self.acts += [(tag, name) for name, _ in attrs if name in acting] + [(tag, "")] * (tag == "script")
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_page_of_a_night_shows_it_loads_nothing_and_decides_nothing(ask) -> None:
+    code, told = ask("run", "--backend", "openai_compatible", "--model", "m", "--yes", "--json")
+    assert code == 0
+    code, said = ask("review", "--html")
+    path = Path(said.strip())
+    seen = _Seen()
+    seen.feed(path.read_text(encoding="utf-8"))
+    assert code == 0 and path.name == "report.html" and path.stat().st_mode & 0o77 == 0
+    assert toy.GOOD in seen.words and "Breaking: the thing moved" in seen.words
+    assert json.loads(told)["night"] in seen.words
+    assert {"h1", "h2", "table", "blockquote"} <= set(seen.tags) and "\\" not in seen.words and seen.acts == []
+    assert ask("adopt")[0] == 0
+
+
+def test_what_others_wrote_is_words_on_the_page() -> None:
+    hostile = "<script>x()</script> *a* | `b` [c](d)"
+    report = (
+        f"# Night 1\n\n**accepted.** Fine.\n\n- `e1` add: {_escaped(hostile)}\n  from t: {_escaped('<img src=x>')}\n"
+    )
+    table = f"\n| task | before |\n|---|---|\n| {_escaped(hostile)} | 0.5 |\n\n> {_escaped(hostile)}\n"
+    seen = _Seen()
+    seen.feed(page(report + table, f"+{hostile}\n", [hostile]))
+    assert seen.words.count(hostile) == 5 and "<img src=x>" in seen.words and seen.acts == []
+    assert seen.tags.count("td") == 2 and "img" not in seen.tags

@@ -1,4 +1,4 @@
-"""`review`: a night's report, its diff, and what waits for a decision. Changes nothing."""
+"""`review`: a night's report, its diff, and what waits for a decision, as text, JSON or a page. Decides nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from skillopt.sleep.cli.desk import add_night_argument, opened
 from skillopt.sleep.cli.flags import add_place_flags
 from skillopt.sleep.staging.adopt import StagedNight
 from skillopt.sleep.staging.manifest import edit_json
+from skillopt.sleep.staging.page import page
+from skillopt.sleep.state.private import write_text
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     add_place_flags(parser)
     add_night_argument(parser)
+    parser.add_argument("--html", action="store_true", help="write the night as a page, report.html beside its report")
 
 
 async def run(call: Call) -> int:
@@ -27,15 +30,27 @@ async def run(call: Call) -> int:
             facts = parse_json((night.directory / "report.json").read_bytes())
             call.json({"ok": True, "report": facts, "diff": diff, "targets": _targets(night)})
             return 0
+        if call.args.html:
+            path = night.directory / "report.html"
+            write_text(path, page(report, diff, _waiting(night)))
+            call.out(str(path))
+            return 0
         call.out(report)
         if diff:
             call.out("## What would be written\n")
             call.out(diff)
-        for target in night.manifest.targets:
-            for edit in night.pending(target):
-                marked = f"  [{', '.join(edit.screen)}]" if edit.screen else ""
-                call.out(f"waits: {target.name} {edit.id} {edit.op} {edit.text or edit.rule_id}{marked}")
+        for line in _waiting(night):
+            call.out(f"waits: {line}")
     return 0
+
+
+def _waiting(night: StagedNight) -> list[str]:
+    return [
+        f"{target.name} {edit.id} {edit.op} {edit.text or edit.rule_id}"
+        + (f"  [{', '.join(edit.screen)}]" if edit.screen else "")
+        for target in night.manifest.targets
+        for edit in night.pending(target)
+    ]
 
 
 def _targets(night: StagedNight) -> list[JsonValue]:
