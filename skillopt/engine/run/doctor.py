@@ -68,6 +68,8 @@ def check_data(config: Config) -> Iterator[Check]:
         env, splits = load_env(config)
         sizes = f"{len(splits.train)} train, {len(splits.selection)} selection, {len(splits.test)} test"
         yield Check("data", "ok", sizes)
+        for text in splits.manifest.get("warnings", ()):
+            yield Check("data", "warning", str(text), "look at the items, env.prompt_template and env.scorer")
         yield from _check_scorer(env, splits.train)
     except SkillOptError as error:
         yield _failed("data", error)

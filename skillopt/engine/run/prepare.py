@@ -22,6 +22,7 @@ from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.initial_skill import editable_files, initial_place
 from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
 from skillopt.envs.judged import judge_texts
+from skillopt.envs.load_checks import checked_splits
 from skillopt.envs.registry import create_env
 
 GENERATED = "_generated_splits"
@@ -54,12 +55,12 @@ def load_env(config: Config, out_root: Path | None = None, given: Given = NOTHIN
     if given.loaded is not None and out_root is None:
         return given.loaded
     if given.env is not None:
-        return given.env, _as_seeded(given.env, given.env.load(), config.train.seed)
+        return given.env, _as_seeded(given.env, checked_splits(given.env, given.env.load()), config.train.seed)
     settings = config.env
     if out_root is not None and not settings.split_output_dir:
         settings = settings.model_copy(update={"split_output_dir": str(out_root / GENERATED)})
     env = create_env(settings.name, settings, config.env_settings)
-    return env, _as_seeded(env, env.load(), config.train.seed)
+    return env, _as_seeded(env, checked_splits(env, env.load()), config.train.seed)
 
 
 def _as_seeded(env: Env, splits: Splits, seed: int) -> Splits:

@@ -149,6 +149,9 @@ class JsonlEnv:
         wrapped = {"answer_tag": f"<answer>{texts[0]}</answer>", "boxed": f"\\boxed{{{texts[0]}}}"}
         return wrapped.get(form, texts[0])
 
+    def gold_form(self, item: Item, text: str) -> str | None:
+        return self._scorer.form(text, item)
+
     def hidden_reference(self, item: Item) -> str | None:
         value = value_at(item.data, self._settings.reference_field) if self._settings.reference_field else None
         return None if value is None else shown_value(value)

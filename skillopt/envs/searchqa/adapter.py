@@ -17,6 +17,7 @@ from skillopt.core.outcome import Outcome
 from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Splits, Turn, sampling_of
 from skillopt.envs.data.splits import load_splits
 from skillopt.envs.scorers.extract import tagged
+from skillopt.envs.scorers.text import normalise
 from skillopt.envs.searchqa import rollout
 from skillopt.envs.searchqa.dataloader import SOURCE
 from skillopt.envs.templates import Template, supplement
@@ -41,6 +42,7 @@ class SearchQAEnv:
     Settings = SearchQASettings
     name = "searchqa"
     reads_workspace = False
+    answers_stand_in_text = True
     pass_threshold = 1.0
 
     def __init__(self, config: EnvConfig, settings: SearchQASettings) -> None:
@@ -83,6 +85,9 @@ class SearchQAEnv:
 
     def golds(self, item: Item) -> tuple[str, ...]:
         return rollout.golds(item)
+
+    def gold_form(self, item: Item, text: str) -> str | None:
+        return normalise(text)
 
     def gold_reply(self, item: Item) -> str | None:
         return f"<answer>{rollout.golds(item)[0]}</answer>"
