@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from skillopt.api.optimizing_seeds import optimize_seeds_async as optimize_seeds_async
     from skillopt.api.runs.watching import Observer as Observer
     from skillopt.api.shown.result import Result as Result
+    from skillopt.api.triggering import Triggers as Triggers
+    from skillopt.api.triggering import improve_triggers as improve_triggers
+    from skillopt.api.triggering import propose_queries as propose_queries
+    from skillopt.api.triggering import triggers as triggers
     from skillopt.core import errors as errors
     from skillopt.core.item import Item as Item
     from skillopt.core.outcome import Missing as Missing
@@ -62,6 +66,10 @@ _HOMES = {
     "make_suite": "skillopt.api.keep",
     "Calibration": "skillopt.records.calibration",
     "compare": "skillopt.api.comparing",
+    "triggers": "skillopt.api.triggering",
+    "improve_triggers": "skillopt.api.triggering",
+    "propose_queries": "skillopt.api.triggering",
+    "Triggers": "skillopt.api.triggering",
     "Comparison": "skillopt.api.comparing",
     "Model": "skillopt.api.given.models",
     "Result": "skillopt.api.shown.result",
@@ -79,9 +87,9 @@ _MODULES = {"scorers": "skillopt.api.given.scorers", "errors": "skillopt.core.er
 
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
-    "Scored", "SeedsResult", "Skill", "Splits", "calibrate", "check", "compare", "errors", "evaluate", "evaluate_async",
-    "export", "make_suite", "open_run", "optimize", "optimize_async", "optimize_seeds", "optimize_seeds_async", "plan",
-    "scorers", "trackers",
+    "Scored", "SeedsResult", "Skill", "Splits", "Triggers", "calibrate", "check", "compare", "errors", "evaluate",
+    "evaluate_async", "export", "improve_triggers", "make_suite", "open_run", "optimize", "optimize_async",
+    "optimize_seeds", "optimize_seeds_async", "plan", "propose_queries", "scorers", "trackers", "triggers",
 ]  # fmt: skip
 
 

@@ -36,6 +36,20 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A skill that the target is not told of and has to find: it stands in the agent's directory under its name, and
+    the prompt is the request alone. `files` are all that the agent finds, rivals included."""
+
+    prompt: str
+    name: str
+    text: str
+    """The SKILL.md."""
+    files: Mapping[str, bytes]
+    others: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The mark that proves that a rival was loaded, by the rival's name."""
+
+
+@dataclass(frozen=True)
 class Task:
     """One item with one skill. `messages` renders the first request for a skill text ("" leaves the skill out), so
     that an agent may put the skill where it belongs. `stage` and `priority` govern the calls, `repeat` is part of
@@ -55,6 +69,8 @@ class Task:
     """The files that an agent finds in its directory besides the task."""
     rollout: str = ""
     """The name that its calls carry, where somebody watches."""
+    listed: Listed | None = None
+    """Set where it is measured whether the skill is found; None where the skill is to be used."""
 
 
 @dataclass(frozen=True)

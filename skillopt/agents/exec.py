@@ -108,16 +108,15 @@ class ExecAgent:
     async def attempt(self, task: Task) -> Attempt:
         """Solve one task, from the journal or by running the program."""
         await self.find()
-        workspace = build_workspace(
-            task.messages(""), task.skill, self.settings.delivery, given=task.given(), beside=self.settings.beside
-        )
+        workspace = self._workspace(task)
         key = self._key(workspace, task.repeat, files=task.files)
         asked = AgentRequest(
             workspace=workspace,
             key=key,
             stage=task.stage,
             mark=mark_of(task.skill),
-            injected=self.settings.delivery == "prompt",
+            injected=self.settings.delivery == "prompt" and task.listed is None,
+            others=task.listed.others if task.listed is not None else None,
             priority=task.priority,
             deadline_s=task.sampling.deadline_s,
             files=task.files,
@@ -143,10 +142,17 @@ class ExecAgent:
             trajectory=tuple(rows),
             tokens=_tokens(value["notes"]["runs"], usage),
             system_prompt=workspace.package,
-            user_prompt=f"{workspace.prompt}\n\ntask.md:\n{workspace.task}",
+            user_prompt=f"{workspace.prompt}\n\ntask.md:\n{workspace.task}" if workspace.task else workspace.prompt,
             cut=value["cut"],
             notes=value["notes"],
             workspace=LeftFiles.from_json(value["left"]) if task.files else None,
+        )
+
+    def _workspace(self, task: Task) -> Workspace:
+        if (found := task.listed) is not None:
+            return Workspace(found.prompt, found.text, "", found.files, name=found.name)
+        return build_workspace(
+            task.messages(""), task.skill, self.settings.delivery, given=task.given(), beside=self.settings.beside
         )
 
     def _kept(self, asked: AgentRequest) -> JsonObject:

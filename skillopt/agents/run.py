@@ -12,7 +12,7 @@ import functools
 import math
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -116,6 +116,8 @@ class AgentRequest:
     deadline_s: float = 600.0
     files: bool = False
     """Whether what the program leaves in its workspace is part of the answer."""
+    others: Mapping[str, str] | None = None
+    """Marks of other skills by name, where it is measured which ones the agent loads."""
     label: str = "question"
     """Whom a kept workspace is named after."""
 
@@ -304,6 +306,8 @@ class AgentRun:
             "denied": [redact(call, secrets) for call in session.denied],
             "runs": len(self._usages),
         }
+        if asked.others is not None:
+            notes["skills"] = [name for name, mark in asked.others.items() if read_skill(session, name, mark)]
         if settings.keep is not None:
             notes["workspace"] = kept_link(settings.keep, self._kept_name)
         if session.bad_lines:

@@ -13,7 +13,7 @@ import typer
 
 from skillopt import __version__
 from skillopt.cli import faults
-from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills, steering, ui
+from skillopt.cli.commands import data, judge, keeping, looking, model, runs, skills, steering, triggers, ui
 from skillopt.cli.console import Screen
 from skillopt.core.process import prepare_process
 
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 runs.register(app)
 skills.register(app)
+triggers.register(app)
 looking.register(app)
 keeping.register(app)
 steering.register(app)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from skillopt.core.errors import DataError
 from skillopt.core.item import SPLIT_ALIASES, SPLITS
+from skillopt.core.offers import offers
 from skillopt.core.outcome import compute_score
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
@@ -16,7 +17,9 @@ from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.spending.bill import cost_of, write_logs
 from skillopt.engine.run.targets import reading_notices
 from skillopt.engine.run.telling.stages import staged
+from skillopt.engine.signal import literal_invocation
 from skillopt.engine.summary.scores import score_summary, type_scores
+from skillopt.envs.base import ListsSkills
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.evaluation import EvalSummary, SplitScore
@@ -52,6 +55,7 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str], *, 
     tally = Tally()
     repeats = context.config.evaluation.repeats
     results: dict[str, list[Rollout]] = {}
+    await literal_invocation(context, skill)
     for split in splits:
         items = context.splits.named(split)
         with staged(context, Stage.EVAL, total=len(items) * repeats, label=split, clock=f"eval_{split}") as told:
@@ -60,7 +64,8 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str], *, 
         count_rollouts(tally, Stage.EVAL, results[split])
     summary = _summary(context, skill, results, tally)
     every = [rollout for rollouts in results.values() for rollout in rollouts]
-    for text in reading_notices([r.agent["skill_read"] for r in every if "skill_read" in r.agent]):
+    seen = [] if offers(context.env, ListsSkills) else [r.agent["skill_read"] for r in every if "skill_read" in r.agent]
+    for text in reading_notices(seen):
         context.emit(Notice(text=f"warning: {text}"))
     await asyncio.to_thread(_write, context, skill, results, summary)
     context.emit(EvalEnd(skill=name, summary=summary))

@@ -7,10 +7,16 @@ initial skill that is already right on every selection item, where no candidate 
 from __future__ import annotations
 
 from skillopt.core.errors import StopRun
+from skillopt.core.offers import offers
+from skillopt.core.outcome import Missing
+from skillopt.core.skill import Skill
+from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import Measured
+from skillopt.envs.base import ListsSkills
 from skillopt.envs.control import positive_control
 from skillopt.records.events import Notice
+from skillopt.records.vocabulary import Stage
 
 _LEAST = 4
 
@@ -19,8 +25,27 @@ class NoSignal(StopRun):
     """Nothing can be learnt from these scores."""
 
 
+async def literal_invocation(context: RunContext, skill: Skill) -> None:
+    """Where it is measured whether a skill is found: one attempt that asks for it by name. Raises `NoSignal` where even
+    that does not load it, `StopRun` where it could not be measured."""
+    if not offers(context.env, ListsSkills):
+        return
+    item = context.env.control_item(context.config.model.target_backend)
+    (found,) = await measure(context, skill, [item], stage=Stage.PROBE)
+    if found.scored is None:
+        words = found.outcome.error if isinstance(found.outcome, Missing) else "no outcome"
+        raise NoSignal(f"cannot measure triggers: the literal invocation was lost ({words})", hint="see the message")
+    if found.scored.hard < 1.0:
+        raise NoSignal(
+            f"cannot measure triggers: {item.data['query']!r} did not load the skill in {context.target.model}, so a "
+            "request that does not name it says nothing",
+            hint="look whether this program takes skills in this mode, and whether its records show them",
+        )
+
+
 async def control(context: RunContext) -> None:
     """Put gold answers to the scorer and tell what is odd. Raises `NoSignal` for a scorer that tells nothing apart."""
+    await literal_invocation(context, context.initial)
     found = await positive_control(context.env, context.splits.train, context.scoring)
     if found is None:
         return

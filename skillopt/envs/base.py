@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from skillopt.agents.base import Attempt as Attempt
+from skillopt.agents.base import Listed
 from skillopt.agents.base import Sampling as Sampling
 from skillopt.agents.base import Turn as Turn
 from skillopt.core.item import Item
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
+from skillopt.core.skill import Skill
 from skillopt.envs.episodes.protocol import Episodic
 from skillopt.envs.scoring import ScoreContext as ScoreContext
 from skillopt.model.types import Message
@@ -164,6 +166,19 @@ class GivesFiles(Protocol):
 def given_files(env: Env, item: Item) -> Mapping[str, bytes]:
     """The files of an item that an agent finds in its directory; none for most environments."""
     return env.given_files(item) if offers(env, GivesFiles) else {}
+
+
+@runtime_checkable
+class ListsSkills(Protocol):
+    """An environment that measures whether an agent finds a skill, and not what it does with it."""
+
+    def listed(self, item: Item, skill: Skill) -> Listed:
+        """What the agent finds in its directory, and what it is asked."""
+        ...
+
+    def control_item(self, backend: str) -> Item:
+        """An item on which any skill must be found: it asks for the skill by its name."""
+        ...
 
 
 class EnvConfig(Protocol):

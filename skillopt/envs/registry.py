@@ -29,6 +29,7 @@ BUILT_IN = {
     "swebench": "skillopt.envs.swebench.adapter:SWEBenchEnv",
     "alfworld": "skillopt.envs.alfworld.adapter:ALFWorldEnv",
     "officeqa": "skillopt.envs.officeqa.adapter:OfficeQAEnv",
+    "triggers": "skillopt.envs.triggers.adapter:TriggerEnv",
     "jsonl": "skillopt.envs.jsonl.adapter:JsonlEnv",
     "sealqa": "skillopt.envs.sealqa.adapter:SealQAEnv",
     "mmrb": "skillopt.envs.mmrb.adapter:MMRBEnv",

@@ -22,7 +22,7 @@ from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
-from skillopt.envs.base import Env, given_files, reads_workspace
+from skillopt.envs.base import Env, ListsSkills, given_files, reads_workspace
 from skillopt.envs.episodes.loop import play
 from skillopt.envs.episodes.protocol import Episodic, takes_agents
 from skillopt.envs.episodes.tools import play_with_tools, tools_of
@@ -73,9 +73,10 @@ async def run_one(env: Env, item: Item, skill: Skill, target: ChatModel | Agent,
 async def _rolled_out(
     env: Env, item: Item, skill: Skill, target: ChatModel | Agent, call: Call, name: str = ""
 ) -> Rollout:
+    read = Skill(without_empty_regions(skill.text))
     task = Task(
         item=item,
-        skill=Skill(without_empty_regions(skill.text)),
+        skill=read,
         messages=lambda text: env.messages(item, text),
         next_turn=lambda turns: next_turn(env, item, turns, call.scoring.journal, call.stage),
         sampling=env.sampling,
@@ -85,6 +86,7 @@ async def _rolled_out(
         files=reads_workspace(env),
         given=lambda: given_files(env, item),
         rollout=name,
+        listed=env.listed(item, read) if offers(env, ListsSkills) else None,
     )
     try:
         attempt = await _attempt(env, task, target, call.scoring)

@@ -64,6 +64,7 @@ class Stage(Named):
     SELFTEST = "selftest"
     ABLATION = "ablation"
     JUDGE = "judge"
+    QUERIES = "queries"
 
     @property
     def role(self) -> Role:
@@ -125,6 +126,7 @@ _STAGES: Mapping[Stage, _StageWords] = {
     Stage.SELFTEST: _StageWords("target", "Self test", False),
     Stage.ABLATION: _StageWords("target", "Ablation", False),
     Stage.JUDGE: _StageWords("judge", "Judge", False),
+    Stage.QUERIES: _StageWords("optimizer", "Test queries", False),
 }
 
 EPOCH_ENDS = (Stage.DRAFT_REVIEW, Stage.SLOW_UPDATE, Stage.META_SKILL, Stage.META_REFLECT)

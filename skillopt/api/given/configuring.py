@@ -9,7 +9,7 @@ from pathlib import Path
 from skillopt.config import Config, Resolved, load_config, parse_overrides, render_dry_run
 from skillopt.envs.registry import settings_schemas
 
-__all__ = ["Config", "Resolved", "configuration", "described"]
+__all__ = ["Config", "Resolved", "configuration", "described", "overrides_of"]
 
 
 def configuration(path: str | Path, arguments: Sequence[str] = (), *, effort: str | None = None) -> Resolved:
@@ -34,6 +34,26 @@ def configuration(path: str | Path, arguments: Sequence[str] = (), *, effort: st
         resolved,
         lambda preset: load_config(file, overrides=overrides, environ=os.environ, env_schemas=schemas, preset=preset),
     )
+
+
+def overrides_of(arguments: Sequence[str]) -> dict[str, object]:
+    """Keys in any of the command line's forms, by name, for functions that take `overrides`; values are read as YAML
+    reads them. Raises `ConfigError`.
+
+    >>> overrides_of(["--batch_size", "40", "env.limit=3"])
+    {'env.limit': 3, 'batch_size': 40}
+    """
+    found = parse_overrides(list(arguments), settings_schemas())
+    return {raw.name: _value(raw.value) for raw in found.entries}
+
+
+def _value(value: object) -> object:
+    import yaml
+
+    try:
+        return yaml.safe_load(value) if isinstance(value, str) else value
+    except yaml.YAMLError:
+        return value
 
 
 def described(resolved: Resolved) -> str:

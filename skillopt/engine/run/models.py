@@ -46,7 +46,7 @@ from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Journal
 from skillopt.work.executor import Executor
 
-Need = Literal["train", "eval", "judge"]
+Need = Literal["train", "eval", "judge", "optimizer"]
 
 
 @runtime_checkable
@@ -76,8 +76,8 @@ class Models:
 
     @property
     def target(self) -> Client | ExecAgent:
-        """Who solves items; the judge where a run only judges."""
-        return self.clients.get("target") or self.clients["judge"]
+        """Who solves items; where nobody does, whoever is asked."""
+        return self.clients.get("target") or next(iter(self.clients.values()))
 
     @property
     def optimizer(self) -> Client | ExecAgent:
@@ -98,8 +98,8 @@ class Models:
 
 def asked_roles(env: Env, need: Need) -> tuple[RoleName, ...]:
     """The roles whose models a run asks."""
-    if need == "judge":
-        return ("judge",)
+    if need in ("judge", "optimizer"):
+        return (need,)
     judge: tuple[RoleName, ...] = ("judge",) if needs_judge(env) else ()
     return ("target", "optimizer", *judge) if need == "train" else ("target", *judge)
 

@@ -49,7 +49,7 @@ from skillopt.work.executor import Executor
 
 def _checked_start(config: Config, env: Env, splits: Splits, emit: Events, need: Need, given: Given) -> Skill:
     """The skill that a run starts from, after all that can be checked for free was checked and told."""
-    notices = [*targets.check_target(config, env), *cautions(env)] if need != "judge" else []
+    notices = [*targets.check_target(config, env), *cautions(env)] if need in ("train", "eval") else []
     notices += refuse_batches(config, env)
     if need == "train":
         check_train_size(config, splits)
@@ -143,12 +143,13 @@ async def open_run_context(
         models = maker.make(asked_roles(env, need), env)
         if models.judge is not None and not (config.model.judge or config.model.judge_backend):
             emit(Notice(text=f"the judge is the optimizer's model, {models.judge.model} (model.judge names another)"))
-        if need != "judge":
+        acts = need in ("train", "eval")
+        if acts:
             refuse_target(config, models.target)
         _write_config(run_dir, config, splits)
         context = RunContext(
             config=config, env=env, splits=splits, initial=initial,
-            target=models.target if need == "judge" else _in_a_loop(config, models.target, journal, executor, stack),
+            target=_in_a_loop(config, models.target, journal, executor, stack) if acts else models.target,
             optimizer=models.optimizer,
             judge=models.judge, roles=tuple(models.roles), price=models.price, journal=journal, budget=budget,
             run_dir=run_dir, emit=emit, prompts=_prompts(env, initial), leaks=leak_index(env, splits), timings=timings,

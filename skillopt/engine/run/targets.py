@@ -26,7 +26,7 @@ from skillopt.core.offers import offers
 from skillopt.engine.run.initial_skill import skill_files
 from skillopt.engine.run.spending.budget import Budget, Limits, Spend
 from skillopt.engine.run.telling.events import Events
-from skillopt.envs.base import Env
+from skillopt.envs.base import Env, ListsSkills
 from skillopt.envs.episodes.protocol import Episodic, takes_agents, turns_of
 from skillopt.envs.rollout import no_agent
 from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
@@ -102,6 +102,11 @@ def check_target(config: Config, env: Env | None = None) -> list[str]:
     agent = is_agent(role) or config.model.target_agent == "tool_loop"
     if env is not None and agent and not takes_agents(env):
         raise no_agent(env)
+    if offers(env, ListsSkills) and not is_agent(role):
+        raise ConfigError(
+            f"environment {env.name!r} asks which skill is loaded: its target is an agent program",
+            hint=f"set model.target_backend to one of {', '.join(sorted(AGENTS))}",
+        )
     if offers(env, Episodic) and not agent:
         return ["an episode ends after its first turn (set env.max_turns)"] if turns_of(env) == 1 else []
     if config.model.target_agent == "tool_loop" and not is_agent(role):
@@ -171,8 +176,9 @@ def reading_notices(seen: Sequence[object]) -> list[str]:
 
 
 def readings(journal: Journal) -> list[object]:
-    """Of a run's rollouts by an agent, each: was the skill read?"""
-    return [e.value["notes"].get("skill_read") for e in journal.entries("agent") if e.stage != "probe"]
+    """Of a run's rollouts by an agent, each: was the skill read? Where that itself is measured nothing is told."""
+    told = [e.value["notes"] for e in journal.entries("agent") if e.stage != "probe"]
+    return [notes.get("skill_read") for notes in told if "skills" not in notes]
 
 
 async def ask_once(settings: AgentSettings) -> tuple[str, str]:
