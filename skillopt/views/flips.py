@@ -86,12 +86,10 @@ def side_by_side(run: Run, key: str, item: str) -> SideBySide:
         run, item, contest.after, TEST_AFTER if key == TEST else f"{run.step_dir(int(key))}/selection_eval"
     )
     row = after.row or before.row
-    if row is None:
-        raise DataError(f"{item}: this item was not asked there", hint="choose one of the items that are listed")
-    question = row.question or row.task_description
+    question, kind = (row.question or row.task_description, row.task_type) if row is not None else ("", "")
     known = run.items.get(item)
     return SideBySide(
-        item, readable_name(item, question), question, row.task_type, known.golds if known is not None else (),
+        item, readable_name(item, question), question, kind, known.golds if known is not None else (),
         contest, before, after,
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ def _noise(run: Run, baseline: Sequence[RolloutRow]) -> tuple[float, int, str]:
     pairs = [a != b for values in draws.values() for a, b in itertools.combinations(values, 2)]
     if len(pairs) >= _FEWEST:
         return sum(pairs) / len(pairs), len(pairs), f"measured on {len(pairs)} pairs of draws of the initial skill"
-    return NOISE, 0, f"assumed: {100 * NOISE:.0f} % of the answers; skillopt selftest measures it"
+    return NOISE, 0, "assumed; skillopt selftest measures it"
 
 
 def _middle(chances: dict[int, float]) -> tuple[int, int]:

@@ -13,11 +13,19 @@ from skillopt.records.summary import Difference, ScoreSummary, Summary
 from skillopt.report.next_steps import next_steps
 from skillopt.report.report import headline
 from skillopt.views.brief import ClassRow, class_rows
+from skillopt.views.costs import Costs, costs
 from skillopt.views.course import Point, course
+from skillopt.views.effects import Effects, effects
+from skillopt.views.flips import TEST, SideBySide, contests, side_by_side
+from skillopt.views.growth import BEST, BlamedText, VersionRow, blamed, versions
 from skillopt.views.items import ItemView, item_views
 from skillopt.views.matrix import Matrix, matrices
 from skillopt.views.measurements import measurements
+from skillopt.views.noise import NoiseFloor, noise_floor
+from skillopt.views.tree import Node, tree
 from skillopt.views.worth import TokenCost, Worth, token_cost, traced_best, worths
+
+MOST_SIDES = 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,14 @@ class Overview:
     spent: tuple[SpentRow, ...]
     usd: float | None
     next_steps: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    versions: tuple[VersionRow, ...]
+    text: BlamedText
+    effects: Effects | None
+    floor: NoiseFloor | None
+    cost: Costs
+    sides: tuple[SideBySide, ...]
+    """The first answers of the sealed test that the best skill turned over, with both conversations."""
 
     @property
     def changed(self) -> tuple[ItemView, ...]:
@@ -79,4 +95,17 @@ def overview(run: Run) -> Overview:
         spent=run.ledger.calls,
         usd=summary.cost.usd,
         next_steps=next_steps(summary, run.steps, unchanged=initial == best),
+        nodes=tree(run),
+        versions=versions(run),
+        text=blamed(run, BEST),
+        effects=effects(run),
+        floor=noise_floor(run),
+        cost=costs(run),
+        sides=_sides(run),
     )
+
+
+def _sides(run: Run) -> tuple[SideBySide, ...]:
+    found = next((contest for contest in contests(run) if contest.key == TEST), None)
+    flips = found.flips[:MOST_SIDES] if found is not None else ()
+    return tuple(side_by_side(run, TEST, flip.item) for flip in flips)

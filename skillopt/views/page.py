@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from skillopt.views import drawings
 from skillopt.views.chart import curve
 from skillopt.views.filters import FILTERS, shown, visible
 from skillopt.views.overview import Overview
@@ -25,7 +26,12 @@ def page(found: Overview) -> str:
     """The page's HTML."""
     chosen = [*found.changed, *(v for v in found.items if v not in found.changed)][:MOST_ITEMS]
     anchors = {view.id: n for n, view in enumerate(chosen, start=1)}
-    return _template().render(run=found, shown=chosen, anchors=anchors, curve=curve(found.course))
+    return _template().render(
+        run=found, shown=chosen, anchors=anchors, curve=curve(found.course), lineage=drawings.lineage(found.nodes),
+        growth=drawings.growth(found.versions),
+        bars=drawings.effect_bars(found.effects.bars) if found.effects is not None else "",
+        noise=drawings.noise(found.floor) if found.floor is not None else "",
+    )  # fmt: skip
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillopt_webui.places import Page, Tab
-from skillopt_webui.understand import answers, compare, cost, items, lineage, result, skill, worth
+from skillopt_webui.understand import answers, compare, cost, items, lineage, result, review, skill, worth
 
-TABS: tuple[Tab, ...] = (result.TAB, lineage.TAB, skill.TAB, items.TAB, answers.TAB, worth.TAB, cost.TAB)
+TABS: tuple[Tab, ...] = (result.TAB, lineage.TAB, skill.TAB, items.TAB, answers.TAB, worth.TAB, review.TAB, cost.TAB)
 PAGES: tuple[Page, ...] = (compare.PAGE,)

@@ -18,7 +18,7 @@ from skillopt.views.page import page
 from tests.records.recorded import FIRST, NOW
 
 HOSTILE = "</td></details><script>alert(1)</script><img src=x onerror=alert(2)>\x00\u202e{{ 7*7 }}&\"'"
-_VOID = {"meta", "line", "polyline"}
+_VOID = {"meta", "line", "polyline", "path"}
 
 
 class Reader(HTMLParser):
@@ -60,7 +60,7 @@ def checked(html: str) -> Reader:
     return reader
 
 
-LINKS = {"#course", "#skill", "#items", "#flips", "#cost"}
+LINKS = {"#course", "#lineage", "#skill", "#items", "#flips", "#worth", "#cost"}
 
 
 @pytest.mark.parametrize("root", [*sorted(NOW.iterdir()), FIRST / "epochs"], ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -72,7 +72,8 @@ def test_recorded_runs_have_a_page(root):
     for each in seen.changed:
         assert each.name in reader.text
     dots = [tag for tag, _ in reader.tags if tag == "circle"]
-    assert len(dots) == sum(p.score is not None for p in seen.course)
+    gains = len(seen.floor.gains) if seen.floor is not None else 0
+    assert len(dots) == sum(p.score is not None for p in seen.course) + len(seen.nodes) + gains
 
 
 def _poisoned(root: Path) -> Path:

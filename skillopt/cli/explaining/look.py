@@ -128,7 +128,7 @@ def _worths(screen: Screen, seen: Overview) -> None:
 def _body(seen: Overview) -> dict[str, object]:
     """For `--json`: all but the long texts, which `show RUN ITEM --json` has."""
     body = encode_record(seen)
-    for name in ("diff", "matrices", "items", "spent"):
+    for name in ("diff", "matrices", "items", "spent", "text", "sides", "cost", "floor"):
         body.pop(name)
     return {**body, "items": [{"id": v.id, "name": v.name, "split": v.split, "verdict": v.verdict} for v in seen.items]}
 
