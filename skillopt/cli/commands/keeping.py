@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("compare", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(compare)
     app.command("check", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(check)
+    app.command("transfer", context_settings=LEFTOVERS, epilog=OVERRIDES_HELP)(transfer)
 
 
 def compare(
@@ -100,5 +101,38 @@ def check(
             paths or [], against, model, harness, margin, max_usd, replay, as_suite, skill, github, as_json
         )
         return run_check(asked, context.args)
+
+    faults.run(action)
+
+
+def transfer(
+    context: typer.Context,
+    config: Annotated[Path, typer.Option("--config", help="The configuration with items and scorer.")],
+    skill: Annotated[
+        list[str], typer.Option("--skill", help="A run directory or a skill file, or name=PATH; again for more.")
+    ],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="A target model (model.target); again for more.")
+    ] = None,
+    harness: Annotated[
+        list[str] | None,
+        typer.Option("--harness", help="A target backend: openai_chat, claude_code_exec, codex_exec, ...; more times."),
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="train, selection, test, or all.")] = "test",
+    replay: Replay = False,
+    as_json: Json = False,
+) -> None:
+    """What skills are worth under other models and harnesses than they were trained for.
+
+    The best skill of each run (or a skill file) is asked under the target it was trained for and under every model and
+    harness named, and no skill beside it: its gain there, the share of its gain at home, and the share of what the
+    target's own skill gains. The same command goes on.
+    """
+
+    def action() -> int:
+        from skillopt.cli.keeping.transfer import TransferArgs, run_transfer
+
+        asked = TransferArgs(config, skill, model or [], harness or [], split, replay, as_json)
+        return run_transfer(asked, context.args)
 
     faults.run(action)

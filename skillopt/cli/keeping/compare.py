@@ -41,14 +41,14 @@ def run_compare(asked: CompareArgs, leftovers: list[str]) -> int:
     screen = Screen(sys.stderr) if asked.as_json else Screen()
     if asked.config is None:
         return _runs(asked, leftovers)
-    arguments, out = _out(leftovers)
+    arguments, out = out_in(leftovers)
     work = prepare_grid(
         FileSource(asked.config, arguments), _skills(asked), targets_of(asked.harnesses, asked.models),
         split_names(asked.split), out=out, replay=asked.replay,
     )  # fmt: skip
     for text in work.notices:
         screen.line(f"note: {text}")
-    grid = asyncio.run(_measure(screen, work))
+    grid = asyncio.run(measure(screen, work))
     if asked.as_json:
         Screen().line(json.dumps(grid.to_dict(), ensure_ascii=False, indent=2))
     else:
@@ -97,14 +97,15 @@ def _called(path: Path) -> str:
     )
 
 
-def _out(leftovers: list[str]) -> tuple[list[str], Path | None]:
-    """`env.out_root=DIR` is the parent of all columns."""
+def out_in(leftovers: list[str]) -> tuple[list[str], Path | None]:
+    """The command line without `env.out_root=DIR`, which is the parent of all columns."""
     names = ("env.out_root=", "out_root=")
     places = [text.partition("=")[2] for text in leftovers if text.startswith(names)]
     return [text for text in leftovers if not text.startswith(names)], Path(places[-1]) if places else None
 
 
-async def _measure(screen: Screen, work: GridWork) -> Grid:
+async def measure(screen: Screen, work: GridWork) -> Grid:
+    """Measure every column before the eyes of a user."""
     workers = next(iter(work.columns.values())).config.env.workers
     with Display(screen, workers=workers) as display:
 
