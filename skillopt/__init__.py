@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from skillopt import adapters as adapters
     from skillopt import trackers as trackers
     from skillopt.api.calibrating import calibrate as calibrate
     from skillopt.api.comparing import Comparison as Comparison
@@ -83,12 +84,17 @@ _HOMES = {
     "Splits": "skillopt.envs.base",
     "open_run": "skillopt.records.reading",
 }
-_MODULES = {"scorers": "skillopt.api.given.scorers", "errors": "skillopt.core.errors", "trackers": "skillopt.trackers"}
+_MODULES = {
+    "scorers": "skillopt.api.given.scorers",
+    "errors": "skillopt.core.errors",
+    "trackers": "skillopt.trackers",
+    "adapters": "skillopt.adapters",
+}
 
 __all__ = [
     "Calibration", "Comparison", "Evaluation", "Event", "Item", "Missing", "Model", "Observer", "Result", "Rollout",
-    "Scored", "SeedsResult", "Skill", "Splits", "Triggers", "calibrate", "check", "compare", "errors", "evaluate",
-    "evaluate_async", "export", "improve_triggers", "make_suite", "open_run", "optimize", "optimize_async",
+    "Scored", "SeedsResult", "Skill", "Splits", "Triggers", "adapters", "calibrate", "check", "compare", "errors",
+    "evaluate", "evaluate_async", "export", "improve_triggers", "make_suite", "open_run", "optimize", "optimize_async",
     "optimize_seeds", "optimize_seeds_async", "plan", "propose_queries", "scorers", "trackers", "triggers",
 ]  # fmt: skip
 

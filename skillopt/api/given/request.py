@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
+from skillopt.api.given.adapted import Adapted
 from skillopt.api.given.cut import cut_for
 from skillopt.api.given.effort import resolved_with_effort
 from skillopt.api.given.environments import as_environment, held_jsonl, is_environment, with_items, write_items
@@ -82,6 +83,8 @@ class Request:
 
 def request(arguments: Arguments, interrupt: Interrupt | None = None) -> Request:
     """Resolve the arguments. Raises `ConfigError` or `DataError`, one line."""
+    if isinstance(arguments.items, Adapted):
+        arguments = arguments.items.into(arguments)
     return _Making(arguments).request(interrupt)
 
 

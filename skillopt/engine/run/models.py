@@ -67,6 +67,10 @@ class HoldsSecrets(Protocol):
     def secrets(self) -> Sequence[str]: ...
 
 
+PROBE_TEXT = "Reply with the single word: ready"
+"""What each role's model is asked before a run begins."""
+
+
 @dataclass(frozen=True)
 class Models:
     """The models by role, and how a run introduces them."""
@@ -238,7 +242,7 @@ def shared_by_runs(config: Config, emit: Events, given: Given) -> tuple[LimiterP
 async def probe(client: Client | ExecAgent) -> None:
     """One small call, so that a bad key, a wrong URL or an unknown model is told before anything is spent."""
     request = ChatRequest(
-        messages=(Message("user", "Reply with the single word: ready"),),
+        messages=(Message("user", PROBE_TEXT),),
         stage=Stage.PROBE,
         max_completion_tokens=64,
         deadline_s=300.0,

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from skillopt.core.errors import ReplyError
+from skillopt.core.errors import DataError, ReplyError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_array, as_object
 from skillopt.core.outcome import Missing, Outcome, Scored
@@ -35,6 +35,9 @@ class Rubric(JudgingScorer):
     criteria: list[str] = Field(
         default_factory=list[str], description="Statements of which each is met or not; in place of `text`."
     )
+    criteria_field: str = Field(
+        default="", description="The item's field with criteria of its own (a list of statements); in place of both."
+    )
     passes: float = Field(
         default=0.7, gt=0, le=1, description="With `text`: an answer of this grade (0 to 1) is right."
     )
@@ -42,14 +45,22 @@ class Rubric(JudgingScorer):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Rubric:
-        if bool(self.text.strip()) == bool(self.criteria):
-            raise ValueError("a rubric has either text or criteria")
+        if [bool(self.text.strip()), bool(self.criteria), bool(self.criteria_field)].count(True) != 1:
+            raise ValueError("a rubric has either text or criteria or criteria_field")
         if any(not criterion.strip() for criterion in self.criteria):
             raise ValueError("a criterion is blank")
         return self
 
     def check(self, item: Item, gold: Gold) -> None:
-        """A rubric needs no gold answer."""
+        """A rubric needs no gold answer; criteria of its own an item must have."""
+        if self.criteria_field and not self._own(item):
+            raise DataError(f"item {item.id!r}: field {self.criteria_field!r} is no list of statements")
+
+    def _own(self, item: Item) -> list[str]:
+        """The criteria that an item is judged by."""
+        raw: JsonValue = item.data.get(self.criteria_field) if self.criteria_field else None
+        stated = [str(one).strip() for one in as_array(raw)] if isinstance(raw, list) else list(self.criteria)
+        return stated if all(stated) else []
 
     def judge_texts(self) -> Sequence[str]:
         """The rubric."""
@@ -57,18 +68,20 @@ class Rubric(JudgingScorer):
 
     def identity(self) -> dict[str, Any]:
         """Options and prompt."""
-        return {**self.model_dump(mode="json"), "prompt": Template.beside(__file__, _SYSTEM).digest}
+        options = self.model_dump(mode="json", exclude=None if self.criteria_field else {"criteria_field"})
+        return {**options, "prompt": Template.beside(__file__, _SYSTEM).digest}
 
     async def judged(self, answer: str, gold: Gold, ctx: ScoreContext, *, first: int = 0) -> Outcome:
         """Ask the judge. An empty answer is not put to it: it meets nothing."""
         if not answer.strip():
             return Scored(0.0, 0.0, fail_reason="the answer is empty")
-        values = {"text": self.text.strip(), "criteria": self.criteria}
+        criteria = self._own(ctx.rollout.item)
+        values = {"text": self.text.strip(), "criteria": criteria}
         system = Template.beside(__file__, _SYSTEM).render(values).strip()
         reference = "\n".join(gold.texts) if self.show_reference else ""
         user = blocks(task=ctx.task, answer=answer, reference=reference)
-        if self.criteria:
-            return await self._by_criteria(answer, system, user, ctx, first)
+        if criteria:
+            return await self._by_criteria(criteria, answer, system, user, ctx, first)
         graded = await self.ask(ctx, [Question(system, user, _GRADE, read_grade)], first=first)
         if isinstance(graded, Missing):
             return graded
@@ -78,17 +91,19 @@ class Rubric(JudgingScorer):
         why = "" if hard else f"graded {soft:.2f} of 1, {self.passes:g} is right"
         return Scored(hard, soft, why, answer, {FEEDBACK: reasons, "grades": [grade for grade, _ in graded]})
 
-    async def _by_criteria(self, answer: str, system: str, user: str, ctx: ScoreContext, first: int) -> Outcome:
-        count = len(self.criteria)
+    async def _by_criteria(
+        self, criteria: Sequence[str], answer: str, system: str, user: str, ctx: ScoreContext, first: int
+    ) -> Outcome:
+        count = len(criteria)
         question = Question(system, user, _VERDICTS, lambda raw: read_verdicts(raw, count))
         asked = await self.ask(ctx, [question], first=first)
         if isinstance(asked, Missing):
             return asked
         shares = [sum(one[n][0] for one in asked) / len(asked) for n in range(count)]
         met = [share > 0.5 for share in shares]
-        unmet = [criterion for criterion, yes in zip(self.criteria, met, strict=True) if not yes]
+        unmet = [criterion for criterion, yes in zip(criteria, met, strict=True) if not yes]
         lines = [f"{'met' if yes else 'not met'}: {criterion} ({asked[0][n][1]})"
-                 for n, (criterion, yes) in enumerate(zip(self.criteria, met, strict=True))]  # fmt: skip
+                 for n, (criterion, yes) in enumerate(zip(criteria, met, strict=True))]  # fmt: skip
         why = f"not met: {'; '.join(unmet)}" if unmet else ""
         return Scored(float(not unmet), sum(met) / count, why, answer, {FEEDBACK: "\n".join(lines), "shares": shares})
 

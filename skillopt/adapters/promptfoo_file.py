@@ -1,0 +1,139 @@
+"""promptfoo's configuration as items: `tests` with their `vars` and assertions, one of its `prompts` (the first).
+
+An assertion type that is not known here is an error with its name, never passed over. `javascript` would need Node and
+is refused; `llm-rubric` is our own judge, with a criterion for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import yaml
+from jinja2 import Environment, TemplateError
+
+from skillopt.adapters.promptfoo_asserts import check_assertion, score
+from skillopt.api.given import scorers
+from skillopt.api.given.adapted import Adapted
+from skillopt.core.errors import ConfigError, DataError
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
+
+_RUBRIC = ("llm-rubric", "model-graded-closedqa")
+
+
+def promptfoo(path: str | Path, *, prompt: int = 0) -> Adapted:
+    """Read a `promptfooconfig.yaml`. Raises `ConfigError` or `DataError`, one line.
+
+    >>> promptfoo("none.yaml")
+    Traceback (most recent call last):
+    ...
+    skillopt.core.errors.DataError: none.yaml: No such file or directory
+    """
+    file = Path(path)
+    config = _yaml(file)
+    template = _prompt(config, file, prompt)
+    default = as_object(config.get("defaultTest"))
+    tests = [_merged(default, test) for test in _tests(config.get("tests"), file)]
+    if not tests:
+        raise DataError(f"{file}: no tests", hint="an adapter needs `tests:` with vars and assert")
+    rows = [_item(test, template, f"{file}: test {n}", n) for n, test in enumerate(tests, start=1)]
+    judged = [bool(row["criteria"]) for row in rows]
+    if any(judged) and not all(judged):
+        odd = judged.index(False) + 1
+        raise ConfigError(f"{file}: test {odd} has no llm-rubric and others have", hint="give every test one, or none")
+    plain = any(row["assert"] for row in rows)
+    rubric = scorers.Judging({"name": "rubric", "criteria_field": "criteria"})
+    scorer: object = scorers.all_of(score, rubric) if judged[0] and plain else rubric if judged[0] else score
+    return Adapted(rows, scorer, notes=tuple(_notes(config, prompt)))
+
+
+def _yaml(file: Path) -> JsonObject:
+    try:
+        raw: object = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{file}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(raw, Mapping):
+        raise DataError(f"{file} is no mapping", hint="name a promptfooconfig.yaml")
+    return as_object(cast("JsonValue", raw))
+
+
+def _prompt(config: JsonObject, file: Path, number: int) -> str:
+    """The text of one prompt; `file://` names one beside the configuration."""
+    prompts = as_array(config.get("prompts")) if not isinstance(config.get("prompts"), str) else [config["prompts"]]
+    if number >= len(prompts):
+        raise ConfigError(f"{file} has {len(prompts)} prompts", hint="prompt= counts from 0")
+    found = prompts[number]
+    text = (
+        str(as_object(found).get("raw") or as_object(found).get("id") or "")
+        if isinstance(found, Mapping)
+        else str(found)
+    )
+    name = text.removeprefix("file://")
+    if text.startswith("file://") or name.endswith((".txt", ".md")):
+        if not (file.parent / name).is_file():
+            raise DataError(f"{file}: prompt {name}: no such file")
+        return (file.parent / name).read_text(encoding="utf-8")
+    return text
+
+
+def _tests(raw: JsonValue, file: Path) -> list[JsonObject]:
+    """Tests in the file itself, or in a YAML file that it names."""
+    if isinstance(raw, str):
+        inner = yaml.safe_load((file.parent / raw.removeprefix("file://")).read_text(encoding="utf-8")) if raw.endswith(
+            (".yaml", ".yml", ".json")
+        ) else None  # fmt: skip
+        if inner is None:
+            raise ConfigError(f"{file}: tests: {raw} is not read here", hint="write the tests as YAML")
+        raw = cast("JsonValue", inner)
+    tests: list[JsonObject] = []
+    for entry in as_array(raw):
+        tests += _tests(entry, file) if isinstance(entry, str) else [as_object(entry)]
+    return tests
+
+
+def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
+    variables = {**as_object(default.get("vars")), **as_object(test.get("vars"))}
+    asserts = [*as_array(default.get("assert")), *as_array(test.get("assert"))]
+    return {**default, **test, "vars": variables, "assert": asserts}
+
+
+def _item(test: JsonObject, template: str, where: str, number: int) -> dict[str, JsonValue]:
+    variables = as_object(test.get("vars"))
+    asserts = [as_object(one) for one in as_array(test.get("assert"))]
+    if not asserts:
+        raise DataError(f"{where} has no assert", hint="nothing could be scored")
+    criteria: list[JsonValue] = [str(a.get("value")) for a in asserts if a.get("type") in _RUBRIC]
+    rest = [a for a in asserts if a.get("type") not in _RUBRIC]
+    environment = Environment(autoescape=False)
+    try:
+        rendered = environment.from_string(template).render(variables)
+        filled: list[JsonValue] = [_filled(a, environment, variables) for a in rest]
+    except TemplateError as error:
+        raise DataError(f"{where}: {error}") from None
+    for one in filled:
+        check_assertion(as_object(one), where)
+    threshold = test.get("threshold")
+    return {
+        "id": str(test.get("description") or f"test-{number}") if number else "", "prompt": rendered, "vars": variables,
+        "assert": filled, "criteria": criteria, "threshold": threshold,
+    }  # fmt: skip
+
+
+def _filled(assertion: JsonObject, environment: Environment, variables: JsonObject) -> JsonObject:
+    """Variables inside the values of an assertion."""
+
+    def fill(value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return environment.from_string(value).render(variables)
+        return [fill(one) for one in value] if isinstance(value, list) else value
+
+    return {**assertion, "value": fill(assertion.get("value"))}
+
+
+def _notes(config: JsonObject, prompt: int) -> list[str]:
+    prompts = config.get("prompts")
+    several = isinstance(prompts, list) and len(prompts) > 1
+    return [f"prompt {prompt} of {len(as_array(prompts))} is used"] if several else []
