@@ -34,8 +34,10 @@ class TrainArgs:
 
 def run_plan(resolved: Resolved) -> int:
     """`skillopt plan`."""
-    training = prepare(resolved)
-    announce(Screen(), training)
+    training, screen = prepare(resolved), Screen()
+    announce(screen, training)
+    text = training.bottleneck()
+    screen.line(f"{text[0].upper()}{text[1:]}")
     training.refuse()
     return faults.DONE
 

@@ -6,6 +6,7 @@ the directory and trains.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from skillopt.engine.run.prepare import load_work
 from skillopt.engine.run.telling.events import Observer
 from skillopt.engine.trainer import train
 from skillopt.forecast.batches import BatchOffer
+from skillopt.forecast.bottleneck import bottleneck, machines_of, seconds_of_scoring
 from skillopt.forecast.plan import Plan, plan_of
 from skillopt.forecast.range import Range
 from skillopt.trackers.base import Tracker
@@ -34,6 +36,15 @@ class Training(Prepared):
     """A run that could begin."""
 
     trackers: list[Tracker]
+
+    def bottleneck(self) -> str:
+        """What bounds the rollouts, and what more workers would bring. Runs the scorer on a few items; blocking."""
+        config, plan = self.resolved.config, self.plan
+        mine = [stage for stage in plan.stages if stage.role == "target"]
+        rollouts = sum(stage.calls.low for stage in mine)
+        target_s = sum(stage.seconds.low + stage.seconds.high for stage in mine) / 2
+        score_s = asyncio.run(seconds_of_scoring(self.work.env, self.work.splits.train))
+        return bottleneck(rollouts, target_s, score_s, machines_of(config))
 
     async def run(
         self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False, allow_change: bool = False

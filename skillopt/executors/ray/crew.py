@@ -54,6 +54,7 @@ class Crew:
         self._queue: deque[_Waiting] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._share: int | None = None
+        self._cores = cluster.cores_of_cluster()
         self._fault: ConfigError | None = None
         self._shares: _SharesHandle | None = None
         self._refused = 0
@@ -63,6 +64,11 @@ class Crew:
     def workers(self) -> list[Worker]:
         """Those that can be given units."""
         return [worker for worker in self._workers if worker.alive]
+
+    @property
+    def cores(self) -> float:
+        """All of the cluster, as last seen."""
+        return self._cores
 
     @property
     def refused_so_far(self) -> int:
@@ -125,7 +131,7 @@ class Crew:
     def _most(self) -> int:
         """Workers that this run may have."""
         settings = self._settings
-        cores = settings.slots or cluster.cores_of_cluster()
+        cores = settings.slots or self._cores
         most = max(1, int(cores / settings.cpus_per_worker)) if settings.cpus_per_worker else 1
         return most if self._share is None else min(most, self._share)
 
@@ -169,6 +175,9 @@ class Crew:
                 self._refused += worker.refused
             if not self._settings.address:
                 continue
+            # In a thread, because it waits for the control service, which may be gone.
+            with contextlib.suppress(ray_error()):
+                self._cores = await asyncio.to_thread(cluster.cores_of_cluster)
             await self._ask_share()
             now = time.monotonic()
             over = len(self.workers) - self._most()
@@ -183,7 +192,7 @@ class Crew:
     async def _ask_share(self) -> None:
         """A cluster without an answer is divided by nobody: everyone takes what there is."""
         wants = len(self.workers) + self._starting + len(self._queue)
-        total = int(cluster.cores_of_cluster() / (self._settings.cpus_per_worker or 1))
+        total = int(self._cores / (self._settings.cpus_per_worker or 1))
         try:
             if self._shares is None:
                 self._shares = cast("_SharesHandle", shares_actor())

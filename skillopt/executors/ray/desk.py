@@ -170,7 +170,7 @@ class Desk:
         workers = self._crew.workers
         return {
             "workers": [{**worker.said, "units": worker.units} for worker in workers],
-            "cores": cluster.cores_of_cluster(),
+            "cores": self._crew.cores,
             "refused": self._crew.refused_so_far,
         }
 

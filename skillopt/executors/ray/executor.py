@@ -30,6 +30,7 @@ from skillopt.work.unit import Work
 _CANCEL_S = 20.0
 """The pool process gives a worker up after ten."""
 _LOST_IN_A_ROW = 15
+_UNCONNECTED_IN_A_ROW = 3
 
 
 class RayExecutor:
@@ -47,6 +48,8 @@ class RayExecutor:
         """Whether there was a connection: before that, a cluster that cannot be used is a fault of the set-up."""
         self._blobs: Blobs | None = None
         self._lost_in_a_row = 0
+        self._unconnected = 0
+        """Connections in a row that could not be made."""
         self._closed = False
         self.repeated = 0
         """Attempts that were lost with their worker."""
@@ -135,6 +138,8 @@ class RayExecutor:
                 avoid = [*avoid, *([answer["node"]] if answer.get("node") else [])]
             except Lost as error:
                 how = f"of the cluster's connection {error}"
+                if self._unconnected >= _UNCONNECTED_IN_A_ROW:
+                    raise _unreachable(self._settings, str(error)) from error
             self.repeated += 1
             self._lost_in_a_row += 1
             if attempt == attempts or self._closed:
@@ -160,11 +165,14 @@ class RayExecutor:
                 await undisturbed(_undone(opening))
                 raise
             except ConfigError as error:
+                self._unconnected += 1
                 if self._connected:
                     raise Lost(error.message) from error
                 raise
-            except OSError as error:
-                raise Lost(f"could not be started: {error.strerror}") from error
+            except (OSError, Lost) as error:
+                self._unconnected += 1
+                raise Lost(f"could not be made: {error}") from error
+            self._unconnected = 0
             self._pool, self._connected = pool, True
             return pool
 
@@ -243,6 +251,14 @@ def create(settings: RaySettings, *, attempts: int, registry: Registry) -> RayEx
             "executor.kind=ray needs Ray, which is not installed", hint="pip install 'skillopt[ray]', here and on nodes"
         )
     return RayExecutor(settings, attempts=attempts, registry=registry)
+
+
+def _unreachable(settings: RaySettings, how: str) -> CircuitOpen:
+    where = f"the Ray cluster at {settings.address}" if settings.address else "Ray on this machine"
+    return CircuitOpen(
+        f"{where} was lost and could not be reached again: {how}",
+        hint="bring it up and run the same command: what is done is kept",
+    )
 
 
 def _value(answer: JsonObject) -> JsonObject:
