@@ -17,6 +17,7 @@ PLACES: dict[str, str] = {
     "searchqa": "skillopt.envs.searchqa.data",
     "officeqa": "skillopt.envs.officeqa.data",
     "spreadsheetbench": "skillopt.envs.spreadsheetbench.data",
+    "alfworld": "skillopt.envs.alfworld.data",
     "swebench": "skillopt.envs.swebench.data",
     "docvqa": "skillopt.envs.docvqa.data",
     "livemathematicianbench": "skillopt.envs.livemathematicianbench.data",

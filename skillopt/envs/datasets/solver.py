@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 
 from skillopt.core.hashing import text_digest
+from skillopt.envs.alfworld import sample as alfworld
 from skillopt.envs.datasets.catalogue import datasets
 from skillopt.envs.scorers.extract import boxed, tagged
 from skillopt.model.types import ChatRequest
@@ -31,6 +32,9 @@ def respond(request: ChatRequest) -> str:
     if _JUDGE.match(system):
         return _verdict(system, user)
     if request.schema is None:
+        played = alfworld.next_action(user)
+        if played is not None:
+            return f"<action>{played[1] if _knows(system + user, played[0]) else 'look'}</action>"
         for question, reply in _solutions().items():
             if question in user:
                 return reply if _knows(system + user, question) else _wrong(reply)
