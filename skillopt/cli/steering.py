@@ -31,7 +31,8 @@ def run_runs(roots: Sequence[Path], *, as_json: bool) -> int:
         return faults.DONE
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("run", "status", "steps", "best", "changed"):
-        table.add_column(name, justify="right" if name in ("steps", "best") else "left", no_wrap=name != "run")
+        side = "right" if name in ("steps", "best") else "left"
+        table.add_column(name, justify=side, no_wrap=name != "run", overflow="fold")
     for row in rows:
         changed = datetime.fromtimestamp(row.changed).strftime("%Y-%m-%d %H:%M")
         status = f"{row.status} (pid {row.pid})" if row.pid else row.status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -139,9 +140,10 @@ async def _file(request: Request) -> ConfigFile:
 
 def _shown_place(file: ConfigFile, origin: str) -> str:
     """Where a value comes from, as a file is called in the list: not by its place on this machine."""
-    place, colon, line = origin.rpartition(":")
-    if not colon or not line.isdigit():
+    found = re.fullmatch(r"(.+):(\d+.*)", origin)
+    if found is None or not os.path.isabs(found[1]):
         return origin
+    place, line = found[1], found[2]
     root = file.path.parents[len(Path(file.name).parts) - 2]
     real = Path(os.path.normpath(place))
     return f"{root.name}/{real.relative_to(root)}:{line}" if real.is_relative_to(root) else f"{real.name}:{line}"

@@ -30,7 +30,8 @@ Render = Callable[["Feed"], dict[str, str]]
 
 @dataclass
 class Feed:
-    """One run. `version` counts what could be seen, `records` what stands on the disk."""
+    """One run. `version` counts what could be seen, `records` what asks for a
+    fresh page: what stands on the disk, and what can be done."""
 
     path: Path
     seen: Seen = field(default_factory=Seen)
@@ -59,7 +60,7 @@ class Feed:
         alive, pulse = is_locked(self.path), read_pulse(self.path)
         before = (self.version, self.alive, self.pulse)
         if (alive, pulse) != (self.alive, self.pulse):
-            self.records += alive != self.alive
+            self.records += (alive, *_mode(pulse)) != (self.alive, *_mode(self.pulse))
             self.alive, self.pulse = alive, pulse
             self.version += 1
         self.records += bool(new)
@@ -82,6 +83,10 @@ class Feed:
             await asyncio.wait_for(self._moved.wait(), timeout_s)
         except asyncio.TimeoutError:
             return
+
+
+def _mode(pulse: Pulse | None) -> tuple[bool, bool]:
+    return (pulse.paused, pulse.stopping) if pulse is not None else (False, False)
 
 
 class Feeds:
@@ -148,9 +153,9 @@ async def follow(feed: Feed, render: Render) -> AsyncGenerator[str, None]:
             if feed.records != records:
                 records = feed.records
                 yield message("changed", records)
-            before = feed.version
-            await feed.moved(KEEP_ALIVE_S)
-            if feed.version == before:
-                yield ": alive\n\n"
+            if (feed.version, feed.records) == (version, records):
+                await feed.moved(KEEP_ALIVE_S)
+                if (feed.version, feed.records) == (version, records):
+                    yield ": alive\n\n"
     finally:
         feed.watchers -= 1

@@ -1,0 +1,230 @@
+"""Configure, plan, start, watch, end, go on: against real training processes of the scripted game."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from skillopt.api.given.keys import FRONT
+from skillopt.records.events import OrderTaken, RunEnd
+from skillopt.records.reading import open_run
+from skillopt_webui.launch import process
+from skillopt_webui.launch.queue import Launches
+from skillopt_webui.launch.record import FOLDER
+from skillopt_webui.launch.variables import variables_of
+from skillopt_webui.pages.watch import parts_of
+from skillopt_webui.settings import Settings
+from skillopt_webui.watch.feed import Feed, follow
+from tests.webui.pages import CONFIGS, RECORDED, client_of, send
+
+ROOMS = "configs/rooms/default.yaml"
+SHORT = ["train.num_epochs=1", "optimizer.use_slow_update=false", "optimizer.use_meta_skill=false"]
+LONG = ["train.num_epochs=400", "optimizer.use_slow_update=false", "optimizer.use_meta_skill=false"]
+
+
+def until(what: Callable[[], object], seconds: float = 90) -> None:
+    """Wait for a thing that has to come."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        roots=(tmp_path / "outputs",), configs=(CONFIGS,), projects=tmp_path / "projects", data=(tmp_path,), at_once=1
+    )
+
+
+def test_a_configuration_is_shown_merged_with_origins_and_sentences(settings: Settings):
+    page = client_of(settings).get("/new/configure", params={"file": ROOMS}).text
+    front = page.split("</fieldset>")[0]
+    for key in FRONT:
+        assert f"<code>{key}</code>" in front
+    assert "from configs/rooms/default.yaml:" in front
+    assert "from configs/_base_/default.yaml:" in page
+    assert str(CONFIGS.parent) not in page
+    assert "Most edits that one step may apply." in front
+    assert "<code>env.max_turns</code>" in page  # the environment's own keys are there too
+    assert 'name="key:model.openai_compatible_api_key"' not in page
+
+
+def test_only_what_was_moved_is_sent_also_without_scripts(settings: Settings):
+    client = client_of(settings)
+    same = {"key:train.num_epochs": "2", "key:optimizer.lr_scheduler": "cosine", "key:train.seed": "12"}
+    answer = send(client, "/new/configure", {"file": ROOMS, **same, "key:train.batch_size": "4", "set": "train.seed=7"})
+    sent = parse_qsl(answer.headers["location"].partition("?")[2])
+    assert sorted(sent) == [("file", ROOMS), ("set", "train.batch_size=4"), ("set", "train.seed=12")]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "train.num_epochs=0",
+            "train.num_epochs=0 (flag train.num_epochs): input should be greater than",
+        ),
+        ("train.num_epochs=two", "train.num_epochs"),
+        ("optimizer.lr_scheduler=sine", "optimizer.lr_scheduler"),
+        ("train.num_epoch=3", "train.num_epochs"),
+        ("train.num_epochs=3", ""),
+    ],
+)
+def test_a_value_is_checked_in_the_products_own_words(settings: Settings, text: str, says: str):
+    problem = send(client_of(settings), "/new/check", {"file": ROOMS, "set": text}).json()["problem"]
+    assert (says in problem) if says else problem == ""
+
+
+def test_the_plan_is_shown_with_checks_and_the_first_prompt(settings: Settings):
+    client = client_of(settings)
+    page = client.get("/new/plan", params={"file": ROOMS, "set": SHORT}).text
+    assert "16 train, 12 selection, 12 test" in page
+    assert "<dd>2, 2 an epoch</dd>" in page
+    assert "gains of 68 points or more" in page
+    assert "Strict gate:" in page
+    assert '<th scope="row">disk</th>' in page
+    asked = send(client, "/new/ask", {"file": ROOMS}).text
+    assert asked.count("✓") == 2  # optimizer and target answer
+
+
+def test_own_items_become_a_project_with_one_rendered_prompt(settings: Settings, tmp_path: Path):
+    client = client_of(settings)
+    (tmp_path / "mine.jsonl").write_text("".join(
+        f'{{"id": "{n}", "question": "What is {n} + 1? <b>", "answer": {n + 1}}}\n' for n in range(60)))  # fmt: skip
+    form = {"name": "sums", "path": str(tmp_path / "mine.jsonl"), "backend": "scripted"}
+    page = send(client, "/new/data", form).text
+    assert "What is " in page
+    assert "&lt;b&gt;" in page
+    assert "items to train on" in page
+    assert "exists and is not overwritten" in send(client, "/new/data", form).text
+    assert "projects/sums/config.yaml" in client.get("/new").text.replace("%2F", "/")
+    planned = client.get("/new/plan", params={"file": "projects/sums/config.yaml"})
+    assert planned.status_code == 200, planned.text
+    assert (
+        "no field that looks like the right answer"
+        in send(client, "/new/data", {**form, "name": "b", "path": str(_without_answer(tmp_path))}).text
+    )
+
+
+def _without_answer(place: Path) -> Path:
+    path = place / "none.jsonl"
+    path.write_text('{"question": "a", "colour": "red"}\n' * 60)
+    return path
+
+
+@pytest.mark.slow_campaign
+def test_a_run_outlives_its_server_is_steered_ended_and_goes_on(settings: Settings):
+    """Started by one server, found, stopped in order and continued by others; a second one waits in the queue."""
+    out = settings.roots[0]
+    with client_of(settings) as first:
+        started = send(first, "/launch", {"file": ROOMS, "set": LONG, "name": "one"})
+        queued = send(first, "/launch", {"file": ROOMS, "set": SHORT, "name": "two"})
+        assert "0 before it" in first.get(queued.headers["location"]).text
+        until(lambda: (out / "one" / "logs" / "pulse.json").exists())
+        assert "there is a run of that name" in send(first, "/launch", {"file": ROOMS, "name": "one"}).text
+        page = first.get(started.headers["location"]).headers["location"]
+    with client_of(settings) as second:  # another server on the same directory
+        assert "running" in second.get(page).text
+        assert [each.state for each in Launches(out, 1).all()] == ["started", "queued"]
+        for form in ({"order": "pause"}, {"order": "set", "key": "env.workers", "value": "3"}, {"order": "resume"}):
+            assert send(second, f"{page}/order", form).status_code == 303
+        assert send(second, f"{page}/order", {"order": "explode"}).status_code == 400
+        send(second, f"{page}/order", {"order": "stop"})
+        until(lambda: [each.state for each in Launches(out, 1).all()] == ["ended", "started"])
+        until(lambda: [each.state for each in Launches(out, 1).all()] == ["ended", "ended"])
+    events = list(open_run(out / "one").events())
+    assert [(e.order, e.by) for e in events if isinstance(e, OrderTaken)] == [
+        ("pause", "dashboard"), ("set", "dashboard"), ("resume", "dashboard"), ("stop", "dashboard"),
+    ]  # fmt: skip
+    assert isinstance(events[-1], RunEnd)
+    assert (out / "one" / "report.md").exists()
+    assert open_run(out / "two").status == "finished"
+    again = Launches(out, 1)
+    launch = again.again(out / "one")
+    assert launch.arguments == tuple(LONG)
+    again.tick()
+    until(lambda: any(isinstance(e, RunEnd) for e in events) and process.lives(out / FOLDER / f"{launch.id}.lock", 0))
+    again.end(launch.id)  # SIGTERM to the group
+    until(lambda: again.tick() or again.get(launch.id).state != "started")
+
+
+def test_a_run_that_cannot_begin_says_why(settings: Settings):
+    launches = Launches(settings.roots[0], 1)
+    launch = launches.add(CONFIGS / "rooms" / "default.yaml", ["train.num_epochs=0"], "wrong")
+    launches.tick()
+    until(lambda: launches.tick() or launches.get(launch.id).state != "started")
+    failed = launches.get(launch.id)
+    assert failed.state == "failed"
+    assert "input should be greater than or equal to 1" in failed.problem
+    assert "input should be greater" in client_of(settings).get("/").text
+
+
+def test_a_group_lives_by_its_lock_and_ends_as_one(tmp_path: Path):
+    lock, log = tmp_path / "lock", tmp_path / "log"
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    child = process.start([sys.executable, "-c", code], log=log, lock=lock, environ={})
+    assert process.lives(lock, child.pid)
+    process.end(child.pid)
+    assert child.wait(30) != 0
+    assert not process.lives(lock, child.pid)
+    process.end(child.pid)  # gone already
+
+
+def test_variables_of_a_file(tmp_path: Path):
+    path = tmp_path / ".env"
+    path.write_text("A=1\nexport B='two words' # why\n# C=3\nD=\"x # y\"\nnot a line\nE=\n  F = f  \n")
+    assert variables_of(path) == {"A": "1", "B": "two words", "D": "x # y", "E": "", "F": "f"}
+    assert variables_of(tmp_path / "none") == {}
+
+
+async def test_what_happens_is_pushed_to_everybody_who_watches(tmp_path: Path):
+    log = tmp_path / "logs" / "events.jsonl"
+    log.parent.mkdir()
+    recorded = (RECORDED / "strict" / "logs" / "events.jsonl").read_text().splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(recorded) if '"step.end"' in line)
+    log.write_text("".join(recorded[:cut]))
+    feed = Feed(tmp_path)
+    feed.look()
+    watching = follow(feed, parts_of)
+    assert await anext(watching) == "retry: 2000\n\n"
+    assert "No step has ended yet" in await anext(watching)
+    with log.open("a") as stream:
+        stream.write("".join(recorded[cut:])[:-20])  # the last line is not whole yet
+    assert feed.look()
+    feed.tell()
+    pushed = [await asyncio.wait_for(anext(watching), 10) for _ in range(2)]
+    assert {text.partition("\n")[0] for text in pushed} == {"event: parts", "event: changed"}
+    parts = next(text for text in pushed if text.startswith("event: parts"))
+    assert "Step 4 of 4" in parts
+    assert "The run has ended" not in parts
+    with log.open("a") as stream:
+        stream.write(recorded[-1][-20:])
+    feed.look()
+    feed.tell()
+    pushed = [await asyncio.wait_for(anext(watching), 10) for _ in range(2)]
+    assert any("The run has ended" in text for text in pushed)
+    await watching.aclose()
+    assert feed.watchers == 0
+
+
+def test_a_resumed_run_counts_what_it_tells_again_once(tmp_path: Path):
+    lines = (RECORDED / "strict" / "logs" / "events.jsonl").read_text().splitlines(keepends=True)
+    again = [line.replace('"replayed": false', '"replayed": true') for line in lines]
+    once, twice = tmp_path / "once", tmp_path / "twice"
+    for place, text in ((once, lines), (twice, [*lines, *again])):
+        (place / "logs").mkdir(parents=True)
+        (place / "logs" / "events.jsonl").write_text("".join(text))
+    seen = []
+    for place in (once, twice):
+        feed = Feed(place)
+        feed.look()
+        seen.append((len(feed.seen.steps), feed.seen.accepted, feed.seen.rejected, feed.seen.outcome))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == 4
