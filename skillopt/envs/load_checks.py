@@ -106,7 +106,8 @@ def _field_of(items: Sequence[Item], golds: Mapping[str, Sequence[str]], texts: 
     for item in items:
         for name, value in item.data.items():
             text = shown_value(value).strip()
-            if text and text in texts[item.id] and _any_in(golds[item.id], text):
+            alone = text.casefold() in [gold.casefold() for gold in golds[item.id]]  # it is the right answer itself
+            if text and not alone and text in texts[item.id] and _any_in(golds[item.id], text):
                 counts[name] = counts.get(name, 0) + 1
                 bare = text.rstrip(" .!}\n").casefold()
                 ends[name] = ends.get(name, 0) + any(
@@ -191,7 +192,7 @@ def _forms(env: Env, items: Sequence[Item], golds: Mapping[str, Sequence[str]]) 
 
 def _loses_its_number(gold: str, form: str) -> bool:
     value = numbers_in(gold)
-    return len(value) == 1 and not any(c.isalpha() for c in gold) and numbers_in(form) != value
+    return len(value) == 1 and not any(c.isalpha() for c in gold + form) and numbers_in(form) != value
 
 
 def _meaning(gold: str) -> str:

@@ -74,3 +74,64 @@ def test_a_scorer_of_ones_own_comes_along(run, tmp_path):
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "made/judge.py").exists()
     assert run("plan", "--config", "config.yaml", cwd=tmp_path / "made").returncode == 0
+
+
+def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_path):
+    items(
+        tmp_path / "leak.jsonl",
+        [{"question": f"{n} boxes of {n} eggs?", "answer": f"{n}*{n}={n * n}\n#### {n * n}", "gold": str(n * n),
+          **({"passage": f"Page {n}."} if n % 2 else {})} for n in range(3, 43)],
+    )  # fmt: skip
+    made = run("init", "made", "--data", "leak.jsonl", "--backend", "scripted")
+    assert made.returncode == 0, made.stderr
+    env = yaml.safe_load((tmp_path / "made/config.yaml").read_text())["env"]
+    assert env["answer_field"] == "gold" and env["scorer"]["name"] == "numeric"
+    assert "answer" not in env["prompt_template"].replace("answer_tag", "") and "passage" in env["prompt_template"]
+    assert "not shown to the model: answer" in made.stdout and "passage (in 20 of 40)" in made.stdout
+    shown = made.stdout.partition("as the model will see it:")[2]
+    boxes = int(shown.split(" boxes")[0].split()[-1])
+    assert f"right answer: {boxes * boxes}\n" in shown and "####" not in shown and "warning" not in made.stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "says", "refused"),
+    [
+        ([{"question": f"q{n}", "answer": f"a{n}", "label": str(n)} for n in range(30)], "",
+         "one of: answer, label"),
+        ([{"q": f"q{n}", "b": f"a{n}"} for n in range(30)], "", "--answer-field one of: q, b"),
+        ([{"question": f"q{n}", "answer": "word " * 60 + str(n)} for n in range(30)], "", "--scorer one of: exact"),
+        ([{"text": f"q{n}", "labels": [{"slot": "time", "span": n}]} for n in range(30)], "", "lists of objects"),
+        ([{"question": f"q{n}", "answers": {"text": [f"a{n}"], "answer_start": [1]}} for n in range(30)],
+         "inside that field, in 'text'", ""),
+        ([{"question": f"q{n}", "answer": f"so\n#### {n}"} for n in range(30)], "behind the last ####", ""),
+        ([{"text": f"q{n}", "category": ["spam", "ham", "eggs"][n % 3]} for n in range(30)], "scorer labels: 3", ""),
+        ([{"question": f"q{n}", "choices": ["x", f"y{n}"], "answer": n % 2} for n in range(30)],
+         "numbers from 0", ""),
+        ([{"question": f"q{n}", "answer": ["-5", "5", "3.14", "1.5", str(n)][n % 5]} for n in range(30)],
+         "scorer numeric", ""),
+        ([{"question": f"q{n}", "answer": f"{n},5"} for n in range(30)], "decimal comma", ""),
+        ([{"question": f"q{n}", "answer": f"v1.{n}" if n % 2 else f"v{11 + n}"} for n in range(30)],
+         "scorer exact", ""),
+        ([{"text": f"q{n}", "labels": {"time": "5"} if n % 2 else {}} for n in range(30)], "scorer json_fields", ""),
+        ([{"question": f"q{n}", "choices": {"text": ["x", f"y{n}"], "label": ["A", "B"]}, "answerKey": "AB"[n % 2]}
+          for n in range(30)], "scorer multiple_choice", ""),
+        ([{"messages": [{"role": "user", "content": f"q{n}?"}, {"role": "assistant", "content": f"a{n}"}]}
+          for n in range(30)], "the field 'answer'", ""),
+    ],
+)  # fmt: skip
+def test_what_is_guessed_and_what_is_asked_for(tmp_path, rows, says, refused):
+    from skillopt.api.project.projects import ProjectRequest, make_project
+    from skillopt.core.errors import SkillOptError
+
+    items(tmp_path / "rows.jsonl", rows)
+    asked = ProjectRequest(tmp_path / "made", tmp_path / "rows.jsonl", backend="scripted")
+    if refused:
+        with pytest.raises(SkillOptError) as caught:
+            make_project(asked)
+        assert refused in str(caught.value) and "\n" not in str(caught.value) and not (tmp_path / "made").exists()
+        return
+    made = make_project(asked)
+    assert any(says in text for text in made.said), made.said
+    assert made.gold and made.prompt and made.gold not in made.prompt.splitlines()
+    unexpected = [text for text in made.warnings if "conversations" not in text]
+    assert unexpected == []

@@ -45,6 +45,12 @@ class Project:
     warnings: tuple[str, ...]
     cut: str = ""
     """How the items were cut where nobody said, and why."""
+    said: tuple[str, ...] = ()
+    """What was chosen for the items, and why."""
+    prompt: str = ""
+    """One training item as the model will see it."""
+    gold: str = ""
+    """Its right answer."""
 
 
 def make_project(asked: ProjectRequest) -> Project:
@@ -70,7 +76,7 @@ def make_project(asked: ProjectRequest) -> Project:
             if file is not None:
                 write_bytes(asked.directory / name, file.content)
                 (asked.directory / name).chmod(0o755 if file.executable else 0o644)
-        splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)[1]
+        env, splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)
         total = sum(map(len, (splits.train, splits.selection, splits.test)))
         refuse_one_selection_item(source.ratio, len(splits.selection), total)
     return Project(
@@ -81,6 +87,9 @@ def make_project(asked: ProjectRequest) -> Project:
         test=len(splits.test),
         warnings=tuple(str(text) for text in splits.manifest.get("warnings", ())),
         cut=f"{source.ratio}: {source.why}" if source.why else "",
+        said=source.said,
+        prompt=env.task_text(splits.train[0]),
+        gold=" | ".join(env.golds(splits.train[0])),
     )
 
 
@@ -146,6 +155,7 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "ratio": source.ratio,
         "why": source.why,
         "answer_field": source.answer_field,
+        "answer_after": source.answer_after,
         "system_prompt": source.system_prompt,
         "prompt_template": source.prompt_template,
         "answer_format": source.answer_format,

@@ -26,6 +26,9 @@ CUT_REASON = "cut_reason"
 FOLDERS = {"train": "train", "selection": "val", "test": "test"}
 _MARKS = {**SPLIT_ALIASES, "validation": "selection", "valid": "selection", "dev": "selection"}
 
+_TOLD = 3
+"""Warnings of one kind that are spelt out."""
+
 ToItem = Callable[[Row], Item]
 
 
@@ -283,7 +286,8 @@ def _near_duplicates(placed: Placed, text: Callable[[Item], str]) -> list[str]:
             first = seen.setdefault(key, (split, item.id))
             if first[0] != split:
                 warnings.append(f"same text in two splits: {first[1]!r} ({first[0]}) and {item.id!r} ({split})")
-    return warnings
+    more = len(warnings) - _TOLD
+    return warnings if more <= 0 else [*warnings[:_TOLD], f"same text in two splits: {more} more"]
 
 
 def _too_small(placed: Placed) -> list[str]:

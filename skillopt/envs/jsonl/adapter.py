@@ -70,7 +70,8 @@ class JsonlEnv:
         return {**scorers, "how a task is shown and its answer read": options, "a prompt of jsonl": prompts}
 
     def _options(self) -> dict[str, Any]:
-        return self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note", "reference_field"})
+        kept = self._settings.model_dump(mode="json", exclude={"scorer", "analyst_note", "reference_field"})
+        return kept if kept["answer_after"] else {k: v for k, v in kept.items() if k != "answer_after"}
 
     def _templates(self) -> list[Any]:
         return [self._system.digest, self._review.digest, self._config.max_turns]
@@ -143,7 +144,7 @@ class JsonlEnv:
         return self._gold(item).texts
 
     def gold_reply(self, item: Item) -> str | None:
-        texts, form = self._gold(item).texts, self._settings.answer_format
+        texts, form = self._scorer.replies(self._gold(item), item), self._settings.answer_format
         if not texts or not texts[0].strip() or not self._scorer.gold_answers:
             return None
         wrapped = {"answer_tag": f"<answer>{texts[0]}</answer>", "boxed": f"\\boxed{{{texts[0]}}}"}
@@ -166,7 +167,10 @@ class JsonlEnv:
         return note if note.strip() and name in ("analyst_error", "analyst_success", "deep_probe") else None
 
     def _gold(self, item: Item) -> Gold:
-        return Gold.of(value_at(item.data, self._settings.answer_field))
+        value, mark = value_at(item.data, self._settings.answer_field), self._settings.answer_after
+        if mark and isinstance(value, str):
+            value = value.rpartition(mark)[2].strip()
+        return Gold.of(value)
 
     def _check(self, item: Item) -> None:
         self.task_text(item)

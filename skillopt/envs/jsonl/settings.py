@@ -39,7 +39,15 @@ class JsonlSettings(BaseModel):
         description="Where the answer stands in a reply: answer_tag, last_line, whole, boxed, json.",
     )
     answer_field: str = Field(
-        default="answer", min_length=1, description="Item field with the gold value, or a list of acceptable ones."
+        default="answer",
+        min_length=1,
+        description="Item field with the gold value, or a list of acceptable ones; "
+        "`answers.text` is a field inside a field.",
+    )
+    answer_after: str = Field(
+        default="",
+        description="Where the answer field holds a worked solution: the gold value is what stands behind the last "
+        "such mark (`####`). Blank: the field is the gold value.",
     )
     id_field: str = Field(
         default="id", min_length=1, description="Item field with the id; where no item has it, ids are content hashes."

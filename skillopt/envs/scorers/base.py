@@ -108,6 +108,11 @@ class Scorer(BaseModel):
         del text, item
         return None
 
+    def replies(self, gold: Gold, item: Item) -> tuple[str, ...]:
+        """The gold values as a target would write them."""
+        del item
+        return gold.texts
+
     def told(self) -> str:
         """What the target has to know of the form of an answer, besides where to write it; blank for most."""
         return ""

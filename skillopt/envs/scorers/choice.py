@@ -70,11 +70,13 @@ class MultipleChoice(Scorer):
         "text: […]}, or a mapping label: text. Items without it have the labels A to Z and no texts.",
     )
 
+    gold_index: bool = Field(default=False, description="The gold value is the number of the option, from 0.")
+
     def check(self, item: Item, gold: Gold) -> None:
         super().check(item, gold)
         options = self.options(item)
         for text in gold.texts:
-            if chosen(text, options) is None:
+            if self._label(text, options) is None:
                 raise DataError(
                     f"item {item.id!r}: the gold answer {text!r} is none of the options {', '.join(options)}",
                     hint="give a label or the exact text of an option",
@@ -83,7 +85,7 @@ class MultipleChoice(Scorer):
     def score(self, answer: str, *, item: Item, gold: Gold) -> Scored:
         options = self.options(item)
         label = chosen(answer, options)
-        right = {chosen(text, options) for text in gold.texts}
+        right = {self._label(text, options) for text in gold.texts}
         if label is None:
             return verdict(False, answer, gold, why=f"no option recognised in the answer, expected {gold.shown()!r}")
         return Scored(
@@ -94,7 +96,17 @@ class MultipleChoice(Scorer):
         )
 
     def form(self, text: str, item: Item) -> str:
-        return chosen(text, self.options(item)) or ""
+        return self._label(text, self.options(item)) or ""
+
+    def replies(self, gold: Gold, item: Item) -> tuple[str, ...]:
+        options = self.options(item)
+        return tuple(self._label(text, options) or text for text in gold.texts) if self.gold_index else gold.texts
+
+    def _label(self, text: str, options: Mapping[str, str]) -> str | None:
+        """The label of a gold value."""
+        if not self.gold_index:
+            return chosen(text, options)
+        return list(options)[int(text)] if text.isdecimal() and int(text) < len(options) else None
 
     def options(self, item: Item) -> dict[str, str]:
         """Label → text in the item's order. Raises `DataError` for a field of another shape."""

@@ -1,0 +1,161 @@
+"""What the fields of a person's items are: the right answer, what may be shown, what must not be.
+
+The right answer is the field whose name says so. Fields with another name for an answer, and fields that end with the
+right answer, are never shown. Names of all rows count. Where two fields could be the answer, or none, a person has to
+say it (`Undecided`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skillopt.core.errors import DataError
+from skillopt.core.json_types import JsonValue
+from skillopt.envs.data.fields import root_of, shown_value, value_at
+from skillopt.envs.scorers.base import Gold
+
+SURE = ("gold", "gold_answer", "ground_truth", "final_answer", "correct_answer", "correct", "answerkey", "answer_key",
+        "expected", "expected_output", "expected_answer", "ideal")  # fmt: skip
+LIKELY = ("answer", "answers", "label", "target", "output", "category", "class", "sentiment", "intent", "solution",
+          "completion", "response", "labels", "reference", "reference_answer")  # fmt: skip
+_NEVER_SHOWN = re.compile(
+    r"(?:.*_)?(?:answers?|solutions?|gold|golds|labels?|targets?|rationales?|explanations?|reasoning|cot|chain_of_thought|"
+    r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?)",
+    re.IGNORECASE,
+)
+_HOUSEKEEPING = re.compile(
+    r"_?id|uid|uuid|key|idx|index|.*_(?:id|idx|index|uid|url)|split|source|url|level|difficulty|canary|license", re.I
+)
+
+
+class Undecided(DataError):
+    """What only a person can say: `flag` is how, `options` are what could be said."""
+
+    def __init__(self, message: str, flag: str, options: Sequence[str], more: str = "") -> None:
+        named = f": {', '.join(options)}" if options else ""
+        super().__init__(message, hint=f"give {flag}{' one of' if options else ''}{named}{more}")
+        self.flag = flag
+        self.options = tuple(options)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The answer (a path, `answers.text`), the shown fields in order, those that not every item has, the reasons."""
+
+    answer: str
+    shown: tuple[str, ...]
+    optional: frozenset[str]
+    choices: str
+    said: tuple[str, ...]
+
+
+def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, choices_names: Sequence[str]) -> Fields:
+    """Read them off the rows. Raises `Undecided` or `DataError`."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    said: list[str] = []
+    if answer:
+        if not any(value_at(row, answer) is not None for row in rows):
+            raise DataError(f"{path}: no field {answer!r}", hint=f"give --answer-field one of: {', '.join(names)}")
+    else:
+        answer, why = _answer(path, names, rows)
+        said.append(f"the right answer is the field {answer!r} ({why})")
+    inner = _inside(rows, answer)
+    if inner:
+        answer = f"{answer}.{inner}"
+        said.append(f"the right answers stand inside that field, in {inner!r}")
+    root = answer if answer in names else root_of(answer)
+    others = [name for name in names if name != root and not _HOUSEKEEPING.fullmatch(name)]
+    choices = next((n for n in names if n.lower() in choices_names and n != root and _are_options(rows, n)), "")
+    golds = [Gold.of(value_at(row, answer)).texts for row in rows]
+    hidden = {name: why for name in others if name != choices and (why := _hidden(name, rows, golds))}
+    empty = [name for name in others if all(_blank(row.get(name)) for row in rows)]
+    left = [name for name in others if name not in hidden and name not in empty and name != choices]
+    twice = _same_as_others(left, rows)
+    left = [name for name in left if name not in twice]
+    hidden |= {name: f"the same text as {other}" for name, other in twice.items()}
+    if hidden:
+        named = "; ".join(f"{name} ({why})" for name, why in hidden.items())
+        said.append(f"not shown to the model: {named}")
+    optional = frozenset(name for name in left if any(_blank(row.get(name)) for row in rows))
+    if optional:
+        counts = ", ".join(
+            f"{n} (in {sum(not _blank(r.get(n)) for r in rows)} of {len(rows)})" for n in left if n in optional
+        )
+        said.append(f"fields that not every item has are shown where they are: {counts}")
+    shown = tuple(left)
+    if not shown and not choices:
+        raise Undecided(f"{path}: besides {answer!r} there is no field to show", "--answer-field", names)
+    return Fields(answer, shown, optional, choices, tuple(said))
+
+
+def _answer(path: str | Path, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    filled = [name for name in names if sum(not _blank(row.get(name)) for row in rows) * 2 >= len(rows)]
+    for known in (SURE, LIKELY):
+        found = [name for name in filled if name.lower() in known]
+        if len(found) == 1:
+            return found[0], "by its name"
+        if found:
+            same = [name for name in found if name.lower() == known[0]]
+            if known is LIKELY and len(same) == 1 and not any(n.lower() in known[1:8] for n in found if n not in same):
+                return same[0], "by its name"
+            raise Undecided(f"{path}: {' and '.join(found)} could each be the right answer", "--answer-field", found)
+    content = [name for name in names if not _HOUSEKEEPING.fullmatch(name)]
+    if len(content) == 2:
+        counts = [len({str(row.get(name)) for row in rows}) for name in content]
+        few = counts.index(min(counts))
+        if counts[few] <= max(2, len(rows) // 10) and counts[1 - few] > len(rows) // 2:
+            return content[few], f"the other of two, with {counts[few]} values"
+    raise Undecided(f"{path}: no field that looks like the right answer", "--answer-field", names)
+
+
+def _inside(rows: Sequence[Mapping[str, Any]], answer: str) -> str:
+    """The name of the texts inside answers that are objects around them (`{"text": [...], "answer_start": [...]}`)."""
+    values: list[JsonValue] = [value_at(row, answer) for row in rows]
+    objects = [(value[0] if isinstance(value, list) else value) for value in values if value not in (None, [])]
+    shapes = [value for value in objects if isinstance(value, dict)]
+    if not shapes or len(shapes) < len(objects):
+        return ""
+    spans = all("text" in s and any(mark in s for mark in ("answer_start", "start", "input_text")) for s in shapes)
+    if spans or all(set(s) == {"text"} for s in shapes):
+        return "text"
+    return "aliases" if all("aliases" in s and "value" in s for s in shapes) else ""
+
+
+def _hidden(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequence[str]]) -> str:
+    """Why a field is not shown; blank where it may be."""
+    if _NEVER_SHOWN.fullmatch(name):
+        return "its name says an answer"
+    texts = [shown_value(row.get(name)).strip().rstrip(" .!").casefold() for row in rows]
+    half = len(rows) // 2
+    own = sum(_ends(text, gold) for text, gold in zip(texts, golds, strict=True))
+    other = sum(_ends(text, golds[(n + half) % len(rows)]) for n, text in enumerate(texts))
+    if own * 2 > len(rows) and own > 2 * other:
+        return f"it ends with the right answer in {own} of {len(rows)} items"
+    return ""
+
+
+def _same_as_others(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Fields that say what another one says in every item, with that other one."""
+    first: dict[tuple[str, ...], str] = {}
+    found: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(tuple(shown_value(row.get(name)).strip() for row in rows), name)
+        if other != name:
+            found[name] = other
+    return found
+
+
+def _ends(text: str, golds: Sequence[str]) -> bool:
+    return any(gold.strip() and text.endswith(gold.strip().rstrip(".").casefold()) for gold in golds)
+
+
+def _are_options(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    return all(isinstance(row.get(name), (list, Mapping)) for row in rows)
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
