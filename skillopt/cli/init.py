@@ -12,7 +12,6 @@ from skillopt.api.shown.power import detectable_gain, items_to_prove, proves, sh
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import plural
-from skillopt.core.shorten import shorten
 
 _FIELDS = {"--answer-field": "answer_field", "--scorer": "scorer"}
 _LINES, _WIDE = 24, 400
@@ -60,7 +59,7 @@ def _say_prompt(screen: Screen, made: Project) -> None:
         screen.line(f"  | {text if len(text) <= _WIDE else text[: _WIDE - 1] + '…'}")
     if len(lines) > _LINES:
         screen.line(f"  | … {len(lines) - _LINES} more lines")
-    screen.line(f"  right answer: {shorten(made.gold, 200) or '(none)'}")
+    screen.line(f"  right answer: {made.gold or '(none)'}")
 
 
 def _say_sizes(screen: Screen, made: Project) -> None:

@@ -23,6 +23,7 @@ from skillopt.api.project.project_source import ProjectRequest, Source, refuse_o
 from skillopt.config.derived import Sizes
 from skillopt.config.effort import effort_keys, effort_named
 from skillopt.core.errors import ConfigError
+from skillopt.core.shorten import shorten
 from skillopt.engine.run.prepare import load_env, read_skill
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.store.atomic import write_bytes, write_text
@@ -89,7 +90,7 @@ def make_project(asked: ProjectRequest) -> Project:
         cut=f"{source.ratio}: {source.why}" if source.why else "",
         said=source.said,
         prompt=env.task_text(splits.train[0]),
-        gold=" | ".join(env.golds(splits.train[0])),
+        gold=shorten(" | ".join(env.golds(splits.train[0])), 200),
     )
 
 
