@@ -6,15 +6,17 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skillopt.agents.settings import AgentSettings
 from skillopt.config import ExecutorSection
 from skillopt.config.executor_only import executor_section
 from skillopt.core.errors import ConfigError
 from skillopt.engine.run.doctor_nodes import node_check
-from skillopt.engine.run.executor import create_executor
+from skillopt.engine.run.executor import create_executor, refuse_travelling
 from skillopt.executors.ray import crew as crew_room
 from skillopt.executors.ray import worker as worker_room
 from skillopt.executors.ray.code import own_code
@@ -24,6 +26,8 @@ from skillopt.executors.ray.hiring import fault_of
 from skillopt.executors.ray.settings import RaySettings
 from skillopt.executors.ray.shares import fair
 from skillopt.executors.ray.worker import Gone, Worker
+from skillopt.harnesses.codex import Codex
+from skillopt.harnesses.job import Endpoint
 from skillopt.work.unit import Needs, Work
 
 
@@ -269,3 +273,29 @@ async def test_a_closed_executor_starts_nothing(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(WorkerLost, match="is closed"):
         await executor.run(Work("operator:add"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "agent", "environ", "words"),
+    [
+        ({}, {"api_key": "k"}, {}, "keys do not travel"),
+        ({}, {"endpoint": Endpoint("http://m/v1", "k")}, {}, "keys do not travel"),
+        ({}, {"login": Path("/home/me")}, {}, "which nodes do not have"),
+        ({"credentials": "send"}, {"api_key": "k"}, {}, "in the clear"),
+        ({"credentials": "send"}, {"api_key": "k"}, {"RAY_USE_TLS": "1"}, ""),
+        ({"credentials": "send", "ray_insecure": True}, {"api_key": "k"}, {}, ""),
+        ({}, {"endpoint": Endpoint("http://m/v1")}, {}, ""),
+        ({"ray_address": ""}, {"api_key": "k"}, {}, ""),
+        ({"kind": "local"}, {"api_key": "k"}, {}, ""),
+    ],
+)
+def test_a_key_does_not_travel_unasked(
+    changes: dict[str, Any], agent: dict[str, Any], environ: dict[str, str], words: str
+) -> None:
+    section = ExecutorSection(**{"kind": "ray", "ray_address": "head:6379", **changes})
+    settings = AgentSettings(cli=Codex(), environ={}, **agent)
+    if not words:
+        refuse_travelling(section, settings, environ)
+        return
+    with pytest.raises(ConfigError, match=words):
+        refuse_travelling(section, settings, environ)

@@ -24,6 +24,9 @@ class ExecutorSection(Section):
         Annotated[float, Field(gt=0)], Key(flat=("executor_lost_after_seconds",), change="any")
     ] = 60
     """Seconds after which a stopped worker process counts as lost, or one on a node that gives no sign of life."""
+    credentials: Annotated[Literal["refuse", "send"], Key(flat=("executor_credentials",), change="any")] = "refuse"
+    """An agent program's key on a cluster at an address. refuse: it never leaves this machine, and such a run is
+    refused; send: it goes along with each unit, for which the cluster has to use TLS (RAY_USE_TLS=1)."""
     ray_address: Annotated[str, Key(flat=("executor_ray_address",), change="any")] = ""
     """Address of a running Ray cluster, `host:6379`; blank starts one on this machine, for this run."""
     ray_namespace: Annotated[str, Key(flat=("executor_ray_namespace",), change="any")] = "skillopt"

@@ -21,7 +21,7 @@ from skillopt.core.offers import offers
 from skillopt.engine.run import targets
 from skillopt.engine.run.batching import Batching, batch_settings, batching
 from skillopt.engine.run.commons import endpoint_pool
-from skillopt.engine.run.executor import agents_at_once
+from skillopt.engine.run.executor import agents_at_once, refuse_travelling
 from skillopt.engine.run.given import Given
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.spending.budget import Budget
@@ -145,6 +145,7 @@ class ModelMaker:
         """An agent program as the target."""
         config, keep = self.config, self.run_dir.logs / "agents"
         chosen = targets.agent_settings(config, settings, targets.caller_environment(), keep)
+        refuse_travelling(config.executor, chosen, os.environ)
         chosen = replace(chosen, executor=self.executor)
         self.emit.conceal(chosen.secrets)
         at_once = agents_at_once(config.env.workers, self.emit)
