@@ -57,7 +57,7 @@ def refuse_travelling(section: ExecutorSection, agent: AgentSettings, environ: M
     if agent.login is not None:
         raise ConfigError(
             f"{agent.backend} would sign in by the login in {agent.login}, which nodes do not have",
-            hint="give the target a key (model.exec_api_key), or use executor.kind=local",
+            hint="set model.exec_base_url and model.exec_api_key, or use executor.kind=local",
         )
     if not (agent.api_key or (agent.endpoint is not None and agent.endpoint.api_key)):
         return
