@@ -4,6 +4,7 @@
 #   make test-thorough   the same claims with every mechanism, width and case: the rest of what CI runs
 #   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
 #   make test-ray    the proofs of `executor.kind: ray` on a cluster of two nodes
+#   make screenshots   a picture of each view of the dashboard, into outputs/screenshots (needs Chromium)
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
 
@@ -18,7 +19,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough test-slow test-ray e2e lint types imports unit model docs bench clean
+.PHONY: help demo test test-thorough test-slow test-ray e2e lint types imports unit model docs bench screenshots clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -78,6 +79,9 @@ e2e: $(DEV_STAMP)
 	$(BIN)/python benchmarks/agents_parallel.py
 	@$(BIN)/skillopt model pull || echo "note: the embedded model could not be fetched: the next step says so"
 	$(BIN)/python benchmarks/agents_local.py
+
+screenshots: $(DEV_STAMP)
+	$(BIN)/python scripts/screenshots.py
 
 docs: $(DEV_STAMP)
 	$(BIN)/python scripts/make_docs.py

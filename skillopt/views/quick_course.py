@@ -6,16 +6,23 @@ Intervals are those of the last steps only; what a chart of many steps shows bey
 from __future__ import annotations
 
 from skillopt.records.reading import Run
+from skillopt.views.brief import course_of
 from skillopt.views.course import Point, course
 from skillopt.views.measurements import Measurement
+from skillopt.views.tree import tree
 
 MOST_INTERVALS = 60
+MOST_ROWS = 10_000
+"""Rows that a page may read for its chart; beyond them intervals are those that the gates' records hold."""
 _BASELINE = "selection_eval_baseline"
 
 
 def quick_course(run: Run, most: int = MOST_INTERVALS) -> tuple[Point, ...]:
     """The initial skill as step 0, then every step."""
-    measured = [Measurement(_BASELINE, "initial skill", "selection", (-1, 0), run.draws(_BASELINE))]
+    first = run.draws(_BASELINE)
+    if len(first) * min(most, len(run.steps)) > MOST_ROWS:
+        return course_of(run, tree(run))
+    measured = [Measurement(_BASELINE, "initial skill", "selection", (-1, 0), first)]
     for record in run.steps[-most:]:
         if record.gate.candidate_gate_score is not None:
             place = f"{run.step_dir(record.step)}/selection_eval"

@@ -19,7 +19,7 @@ async def show(request: Request) -> Response:
     """The form, and the comparison of what was chosen (`?run=…&run=…`)."""
     runs = state_of(request).runs
     rows = await run_in_threadpool(runs.rows)
-    known = {row.id for row in rows}
+    known = {run_id for run_id, _ in rows}
     chosen = [name for name in dict.fromkeys(request.query_params.getlist("run")) if name in known][:MOST]
     found: Comparison | None = None
     problem: SkillOptError | None = None

@@ -25,6 +25,7 @@ from skillopt_webui import frame
 from skillopt_webui.places import Tab
 from skillopt_webui.runs import RunPage
 from skillopt_webui.understand.asking import choice, run_of
+from skillopt_webui.understand.shelf import shelf_of
 
 LOG = "measure.log"
 _CHOICES: tuple[Choice, ...] = ("accept", "refuse", "change")
@@ -44,6 +45,7 @@ async def _page(request: Request, opened: RunPage, *, done: Exported | None = No
         seen, problem = None, error
     return frame.render(
         request, "understand/review.html", opened=opened, tab="review", seen=seen, problem=problem,
+        busy=(seen is not None and seen.busy) or shelf_of(request).measures(run),
         agents=tuple(AGENTS), done=done, to=to, here_directory=str(Path.cwd()), log=_last_line(run.root / FOLDER / LOG),
     )  # fmt: skip
 
@@ -63,18 +65,18 @@ async def decided(request: Request, opened: RunPage, form: FormData) -> Response
 
 async def measured(request: Request, opened: RunPage, form: FormData) -> Response:
     """Start the measuring; what it says goes into a log beside the review."""
-    del request, form
-    run = run_of(opened)
-    if not (await run_in_threadpool(review, run.root)).busy:
-        await run_in_threadpool(_start, run.root)
+    del form
+    run, shelf = run_of(opened), shelf_of(request)
+    if not shelf.measures(run) and not (await run_in_threadpool(review, run.root)).busy:
+        shelf.measuring[str(run.root)] = await run_in_threadpool(_start, run.root)
     return RedirectResponse(f"/run/{opened.id}/review", 303)
 
 
-def _start(root: Path) -> None:
+def _start(root: Path) -> subprocess.Popen[bytes]:
     folder = root / FOLDER
     folder.mkdir(exist_ok=True)
     with (folder / LOG).open("wb") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "skillopt", "review", str(root), "--measure"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip

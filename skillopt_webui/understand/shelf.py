@@ -5,6 +5,7 @@ Both are caches of what stands on disk, keyed by its state, and may be emptied a
 
 from __future__ import annotations
 
+import subprocess
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
@@ -28,12 +29,19 @@ class Shelf:
     _texts: OrderedDict[tuple[str, str, int], BlamedText] = field(
         default_factory=OrderedDict[tuple[str, str, int], BlamedText]
     )
+    measuring: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
+    """Processes that measure a review, by the run's directory; they outlive the server."""
     _lock: Lock = field(default_factory=Lock)
 
     def grid(self, run: Run, split: Split, window: Window, only: str) -> Grid:
         """A page of the matrix."""
         with self._lock:
             return grid(run, self._scores, split, window, only=only)
+
+    def measures(self, run: Run) -> bool:
+        """Whether a process that this server started still measures the run's review."""
+        process = self.measuring.get(str(run.root))
+        return process is not None and process.poll() is None
 
     def blamed(self, run: Run, key: str) -> BlamedText:
         """A version with blame; replaying a long run takes a moment, and its past does not change."""
