@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ EDITS: list[dict[str, Any]] = [
     {"op": "delete", "target": "fi", "content": None},
     {"op": "append", "target": "references/notes.md", "content": "They may be negative."},
 ]
+SIZES = {"train": 4, "val": 5, "test": 4}
 _PLACE = ".agents/skills/thrice/scripts/thrice.py"
 
 
@@ -44,11 +46,11 @@ def write_package(place: Path) -> Path:
     return place
 
 
-def write_project(root: Path, **env: Any) -> Path:
+def write_project(root: Path, sizes: Mapping[str, int] = SIZES, **env: Any) -> Path:
     """Items, package and configuration; returns the configuration's path."""
     write_package(root / "skill")
     numbers = iter(range(101, 200))
-    for split, count in {"train": 4, "val": 5, "test": 4}.items():
+    for split, count in sizes.items():
         (root / "data" / split).mkdir(parents=True)
         drawn = [next(numbers) for _ in range(count)]
         rows = [{"id": f"n{n}", "question": f"Triple {n}.", "answer": str(n * 3)} for n in drawn]
