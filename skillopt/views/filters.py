@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from skillopt.views.matrix import Cell
 
@@ -34,6 +34,20 @@ def shown(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def coded(text: str) -> Markup:
+    """A text whose words between backticks are code.
+
+    >>> coded("run `a <b>`")
+    Markup('run <code>a &lt;b&gt;</code>')
+    """
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if n % 2 else escape(part) for n, part in enumerate(parts)
+    )
+
+
 def _mark(cell: Cell) -> str:
     """A cell's class: not asked, missing, or the score in steps."""
     if not cell.asked:
@@ -59,5 +73,5 @@ def _interval(bounds: tuple[float, float] | None) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., object]] = {
-    "visible": visible, "mark": _mark, "sign": _sign, "score": _score, "interval": _interval,
+    "visible": visible, "mark": _mark, "sign": _sign, "score": _score, "interval": _interval, "coded": coded,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from skillopt.gate.metric import Metric
 from skillopt.records.reading import Run
 from skillopt.views.items import ItemView
 from skillopt.views.measurements import SPLITS, Measurement, Split, mean, metric_of, value
+
+_EPOCH = re.compile(r"\bafter epoch (\d+)")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,18 @@ class Column:
     step: int | None
     score: float | None
     n: int
+
+    @property
+    def short(self) -> str:
+        """What fits above a cell: the step, `e2` after the second epoch, the first word of anything else.
+
+        >>> Column("slow update after epoch 2, selection", None, 0.5, 12).short
+        'e2'
+        """
+        if self.step is not None:
+            return str(self.step)
+        epoch = _EPOCH.search(self.label)
+        return f"e{epoch[1]}" if epoch else "0" if self.label == "initial skill" else self.label.partition(" ")[0]
 
 
 @dataclass(frozen=True)
