@@ -85,6 +85,7 @@ screenshots: $(DEV_STAMP)
 
 docs: $(DEV_STAMP)
 	$(BIN)/python scripts/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(DEV_STAMP)
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done

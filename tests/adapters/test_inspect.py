@@ -57,8 +57,8 @@ def test_a_task_is_asked_and_scored_by_its_own_scorer(tasks: Path) -> None:
     golds = {str(i["prompt"]): str(i["answer"][0]) for i in adapted.items}  # type: ignore[index]
 
     async def knows(messages: list[dict[str, str]]) -> str:
-        question = next(q for q in golds if q in messages[-1]["content"])
-        return f"It is {golds[question]}." if "KNOW" in messages[0]["content"] else "nothing"
+        question = next((q for q in golds if q in messages[-1]["content"]), "")
+        return f"It is {golds[question]}." if question and "KNOW" in messages[0]["content"] else "nothing"
 
     found = skillopt.evaluate(adapted, target=skillopt.Model(knows, version="1"), skills={"none": "", "know": "KNOW"},
                               split="all", out="out")  # fmt: skip
@@ -67,10 +67,12 @@ def test_a_task_is_asked_and_scored_by_its_own_scorer(tasks: Path) -> None:
 
 def test_a_log_brings_its_items_scorer_and_scores(tasks: Path) -> None:
     import inspect_ai
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-    (log,) = inspect_ai.eval(
-        f"{tasks}@biology", model="mockllm/model", log_dir=str(tasks.parent / "logs"), display="none"
-    )
+    said = ModelOutput.from_content("mockllm/model", "nothing")
+    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # counting would fetch an encoding
+    model = get_model("mockllm/model", custom_outputs=[said] * 20)
+    (log,) = inspect_ai.eval(f"{tasks}@biology", model=model, log_dir=str(tasks.parent / "logs"), display="none")
     assert log.status == "success"
     adapted = adapters.inspect_log(log.location)
     assert len(adapted.items) == 20 and set(adapted.recorded.values()) == {0.0}
