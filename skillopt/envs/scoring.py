@@ -25,6 +25,7 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
+from skillopt.core.reasoning import without_reasoning
 from skillopt.core.rollout import Rollout
 from skillopt.envs.command import run_command
 from skillopt.envs.episodes.recipe import Recipe
@@ -149,7 +150,10 @@ class KeepsScores(Protocol):
 
 
 async def score_attempt(env: Scores, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
-    """The outcome of an attempt, checked. Raises `StopRun`, `ReplayMiss` and `DataError`."""
+    """The outcome of an attempt, checked; what the model thought before it answered is no part of the answer. Raises
+    `StopRun`, `ReplayMiss` and `DataError`."""
+    answer = without_reasoning(attempt.text)
+    attempt = attempt if answer == attempt.text else replace(attempt, text=answer)
     rests_on = env.score_rests_on(item, attempt) if offers(env, KeepsScores) else None
     if rests_on is None or needs_judge(env):  # the calls of a judge are stored themselves
         return await _scored_now(env, item, attempt, ctx)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from skillopt.core.errors import ReplyError
+from skillopt.core.reasoning import NAMES as _THINKING
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 
 T = TypeVar("T")
 
-_THINKING = r"think|thinking|thought|reasoning"
 _MARK = re.compile(rf"<(?P<open>{_THINKING})>|</(?P<close>{_THINKING})>|[\[{{]", re.IGNORECASE)
 _LOOKS_LIKE_JSON = re.compile(r"""\{\s*(["'}/]|\w+\s*:)|\[\s*(\{|//|/\*)""")
 _CLOSED = re.compile(rf"</(?:{_THINKING})>")
