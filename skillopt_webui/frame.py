@@ -6,6 +6,7 @@ Templates escape everything, show no control character (`skillopt.views.filters`
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from skillopt.views.filters import FILTERS, shown
 from skillopt.views.page import TEMPLATES
 from skillopt_webui.filters import OURS
 from skillopt_webui.guard import csrf_of
-from skillopt_webui.state import state_of
+from skillopt_webui.runs import RunPage
+from skillopt_webui.state import State, state_of
 
 HERE = Path(__file__).parent
 _log = logging.getLogger("skillopt.webui")
@@ -38,8 +40,14 @@ def text(request: Request, template: str, /, **values: object) -> str:
     field = Markup('<input type="hidden" name="_csrf" value="{}">').format(token)
     return environment().get_template(template).render(
         csrf=lambda: field, csrf_token=token, read_only=state.settings.read_only, pages=state.pages, tabs=state.tabs,
-        here=request.url.path, version=__version__, **values,
+        mark=_mark(state, values), here=request.url.path, version=__version__, **values,
     )  # fmt: skip
+
+
+def _mark(state: State, values: Mapping[str, object]) -> str:
+    """What a page of a run is made from, so that what happens before it listens is not missed."""
+    opened = values.get("opened")
+    return state.feeds.mark(opened.path) if isinstance(opened, RunPage) else ""
 
 
 def failed(request: Request, error: SkillOptError) -> Response:

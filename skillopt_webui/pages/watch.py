@@ -76,7 +76,9 @@ async def first(request: Request, opened: RunPage) -> Response:
 
 async def live(request: Request, opened: RunPage) -> Response:
     """What changes, as it changes."""
-    return stream(follow(await state_of(request).feeds.of(opened.path), parts_of))
+    return stream(
+        follow(await state_of(request).feeds.of(opened.path), parts_of, request.query_params.get("at", "")[:40])
+    )
 
 
 async def order(request: Request, opened: RunPage, form: FormData) -> Response:

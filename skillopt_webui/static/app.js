@@ -53,7 +53,7 @@ function listen(address) {
   addEventListener("pagehide", () => stream.close());
 }
 const run = document.body.dataset.run;
-if (run) listen(`/run/${run}/live`);
+if (run) listen(`/run/${run}/live?at=${encodeURIComponent(document.body.dataset.mark)}`);
 else if (document.body.dataset.listen) listen(document.body.dataset.listen);
 
 // The log's filter.

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from skillopt.records.control import Pulse, read_pulse
-from skillopt.records.events import EpochResult, Event, GateVerdict, RunEnd, StepEnd
+from skillopt.records.events import EpochResult, GateVerdict, RunEnd, StepEnd
 from skillopt.records.following import Follower
 from skillopt.store.lock import is_locked
 from skillopt_webui.watch.seen import Seen
@@ -30,8 +30,7 @@ Render = Callable[["Feed"], dict[str, str]]
 
 @dataclass
 class Feed:
-    """One run. `version` counts what could be seen, `records` what asks for a
-    fresh page: what stands on the disk, and what can be done."""
+    """One run. `version` counts what could be seen, `records` the events that changed what stands on the disk."""
 
     path: Path
     seen: Seen = field(default_factory=Seen)
@@ -49,22 +48,25 @@ class Feed:
 
     def look(self) -> bool:
         """Read what is new. Blocking; true when something is."""
-        new: list[Event] = []
+        before = self.version
         while block := self._follower.new():
             if self._follower.again:
-                self.seen = Seen()
+                self.seen, self.records = Seen(), 0
             for event in block:
                 self.seen.take(event)
-            new += [e for e in block if isinstance(e, (StepEnd, GateVerdict, EpochResult, RunEnd))]
+            self.records += sum(isinstance(e, (StepEnd, GateVerdict, EpochResult, RunEnd)) for e in block)
             self.version += 1
         alive, pulse = is_locked(self.path), read_pulse(self.path)
-        before = (self.version, self.alive, self.pulse)
         if (alive, pulse) != (self.alive, self.pulse):
-            self.records += (alive, *_mode(pulse)) != (self.alive, *_mode(self.pulse))
             self.alive, self.pulse = alive, pulse
             self.version += 1
-        self.records += bool(new)
-        return bool(new) or before != (self.version, self.alive, self.pulse)
+        return self.version != before
+
+    @property
+    def mark(self) -> str:
+        """What a page was made from; another mark asks for a fresh one. The same in every server."""
+        mode = (self.pulse.paused, self.pulse.stopping) if self.pulse is not None else (False, False)
+        return f"{self.records}-{self.alive:d}{mode[0]:d}{mode[1]:d}"
 
     def parts(self, render: Render) -> dict[str, str]:
         """The live parts of a page as HTML, by element id; made once a version."""
@@ -85,10 +87,6 @@ class Feed:
             return
 
 
-def _mode(pulse: Pulse | None) -> tuple[bool, bool]:
-    return (pulse.paused, pulse.stopping) if pulse is not None else (False, False)
-
-
 class Feeds:
     """All runs that somebody watches."""
 
@@ -105,6 +103,11 @@ class Feeds:
             await run_in_threadpool(feed.look)
             self._tasks[path] = asyncio.get_running_loop().create_task(self._watch(path, feed))
         return feed
+
+    def mark(self, path: Path) -> str:
+        """The mark of a run that somebody watches; blank for others."""
+        feed = self._feeds.get(path)
+        return feed.mark if feed is not None else ""
 
     async def _watch(self, path: Path, feed: Feed) -> None:
         idle = 0.0
@@ -136,11 +139,11 @@ def stream(body: AsyncGenerator[str, None]) -> StreamingResponse:
     return StreamingResponse(body, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
-async def follow(feed: Feed, render: Render) -> AsyncGenerator[str, None]:
-    """What changes, part by part; `changed` when records on the disk do."""
+async def follow(feed: Feed, render: Render, at: str = "") -> AsyncGenerator[str, None]:
+    """What changes, part by part; `changed` when the page that was made `at` a mark is no longer the whole truth."""
     feed.watchers += 1
     sent: dict[str, str] = {}
-    version, records = -1, feed.records
+    version, mark = -1, at or feed.mark
     try:
         yield "retry: 2000\n\n"
         while True:
@@ -150,12 +153,12 @@ async def follow(feed: Feed, render: Render) -> AsyncGenerator[str, None]:
                 sent.update(parts)
                 if parts:
                     yield message("parts", parts)
-            if feed.records != records:
-                records = feed.records
-                yield message("changed", records)
-            if (feed.version, feed.records) == (version, records):
+            if feed.mark != mark:
+                mark = feed.mark
+                yield message("changed", mark)
+            if (feed.version, feed.mark) == (version, mark):
                 await feed.moved(KEEP_ALIVE_S)
-                if (feed.version, feed.records) == (version, records):
+                if feed.version == version:
                     yield ": alive\n\n"
     finally:
         feed.watchers -= 1

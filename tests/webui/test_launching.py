@@ -212,6 +212,9 @@ async def test_what_happens_is_pushed_to_everybody_who_watches(tmp_path: Path):
     assert any("The run has ended" in text for text in pushed)
     await watching.aclose()
     assert feed.watchers == 0
+    late = follow(feed, parts_of, at="1-100")  # a page that was made before all this
+    assert [(await anext(late)).partition("\n")[0] for _ in range(3)][2] == "event: changed"
+    await late.aclose()
 
 
 def test_a_resumed_run_counts_what_it_tells_again_once(tmp_path: Path):
