@@ -1,0 +1,1 @@
+"""Environments as tasks of other evaluation libraries."""
