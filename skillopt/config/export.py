@@ -91,6 +91,8 @@ def _public(value: object) -> object:
         return redact_reply(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
     if isinstance(value, str):
         return redact_reply(value)
+    if isinstance(value, BaseModel):
+        return _public(value.model_dump(mode="json", exclude_unset=True))
     if isinstance(value, Mapping):
         return {str(key): _public(inner) for key, inner in cast("Mapping[object, object]", value).items()}
     if isinstance(value, (list, tuple)):

@@ -12,13 +12,28 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
+from skillopt.config.schema.endpoints import EndpointEntry
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
+from skillopt.core.redact import redact
 
 RoleName = Literal["optimizer", "target", "judge"]
 
 MINIMAX_REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _OPENAI_EFFORT = "medium"
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """One of the endpoints that serve a role together; `width` 0 takes the role's."""
+
+    url: str = field(repr=False)
+    weight: float = 1.0
+    key_env: str = ""
+    model: str = ""
+    width: int = 0
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,7 @@ class RoleSettings:
     local_context: int = 8192
     scripted_script: str = ""
     batch: str = "never"
+    endpoints: tuple[EndpointSettings, ...] = ()
 
     def as_mapping(self) -> dict[str, object]:
         """The settings under their names, for a backend's `create`."""
@@ -93,7 +109,8 @@ def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
     if role == "judge" and not model.judge_backend:
         _refuse_half_a_judge(model)
         optimizer = role_settings(model, "optimizer")
-        return replace(optimizer, role=role, model=model.judge or optimizer.model, batch=_batch(model, role))
+        judge = replace(optimizer, role=role, model=model.judge or optimizer.model, batch=_batch(model, role))
+        return _with_endpoints(judge, model)
     backend: str = getattr(model, f"{role}_backend")
     effort = model.reasoning_effort
     plain = RoleSettings(
@@ -104,7 +121,42 @@ def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
         batch=_batch(model, role),
     )
     build = _BUILDERS.get(backend, _plugin)
-    return build(plain, model)
+    return _with_endpoints(build(plain, model), model)
+
+
+def at_endpoint(settings: RoleSettings, entry: EndpointSettings, environ: Mapping[str, str]) -> RoleSettings:
+    """A role's settings at one of its endpoints, with that endpoint's key. Raises `ConfigError` where it is not set."""
+    key = environ.get(entry.key_env, "") if entry.key_env else ""
+    if entry.key_env and not key:
+        raise ConfigError(
+            f"the {settings.role}'s endpoint {redact(entry.url)}: the environment has no {entry.key_env}",
+            hint="set it, or leave key_env blank for an endpoint without a key",
+        )
+    return replace(
+        settings, base_url=entry.url, api_key=SecretStr(key), model=entry.model or settings.model, endpoints=()
+    )
+
+
+_POOLED = ("openai_chat", "openai_compatible", "qwen_chat", "minimax_chat", "claude_chat")
+
+
+def _with_endpoints(settings: RoleSettings, model: ModelSection) -> RoleSettings:
+    """The role's own list of endpoints, or the shared one where its backend asks an address."""
+    own: list[EndpointEntry] = getattr(model, f"{settings.role}_endpoints")
+    found = own or model.endpoints
+    able = settings.backend in _POOLED and not settings.auth_mode
+    able = able and (settings.backend != "claude_chat" or settings.route == "api")
+    if own and not able:
+        raise ConfigError(
+            f"model.{settings.role}_endpoints: {settings.backend} asks no address that could be given",
+            hint="choose openai_compatible, openai_chat without Azure, qwen_chat, minimax_chat or claude_chat by key",
+        )
+    if not found or not able:
+        return settings
+    places = [(entry.url.rstrip("/"), entry.model) for entry in found]
+    if len(set(places)) < len(places):
+        raise ConfigError(f"model.{settings.role}_endpoints: an address is listed twice", hint="give it more weight")
+    return replace(settings, endpoints=tuple(EndpointSettings(**entry.model_dump()) for entry in found))
 
 
 def _batch(model: ModelSection, role: RoleName) -> str:
@@ -115,7 +167,7 @@ def _batch(model: ModelSection, role: RoleName) -> str:
 def _refuse_half_a_judge(model: ModelSection) -> None:
     """A judge's endpoint or key without `judge_backend` would be overlooked."""
     for name, info in ModelSection.model_fields.items():
-        own = name.startswith("judge_") and name not in ("judge_backend", "judge_batch")
+        own = name.startswith("judge_") and name not in ("judge_backend", "judge_batch", "judge_endpoints")
         if own and getattr(model, name) != info.get_default(call_default_factory=True, validated_data={}):
             raise ConfigError(
                 f"model.{name} is given, but model.judge_backend is not",

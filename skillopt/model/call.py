@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.model.tokens import bound, prompt_bound
-from skillopt.model.traffic.passage import Passage
+from skillopt.model.traffic.lanes import Lane
 from skillopt.model.traffic.retry import Deadline, with_retries
 from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage
 from skillopt.model.usage import believable, combined, usage_from_json
@@ -56,7 +56,7 @@ class Call:
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
         self._prompt_bound = prompt_bound(request.messages) + sum(bound(str(tool)) for tool in request.tools)
-        self._passage = Passage(client.limiter, client.breaker, priority=request.priority, tokens=self._prompt_bound)
+        self._route = client.route(request, self._prompt_bound)
         self._raised = False
         self._capped: ChatReply | None = None
         self._emptied = False
@@ -69,13 +69,14 @@ class Call:
         request, client = self._request, self._client
         started = time.monotonic()
         try:
-            reply = await self._passage.persist(self._tries, self._deadline)
+            reply = await self._route.persist(self._tries, self._deadline)
         except FatalModelError as error:
             # More than the model can write was our wish, not the user's: what it said under the smaller cap stands.
             if self._capped is None or " answered 400:" not in error.message:
                 raise
             reply = self._capped
-        return recorded(client, request.stage, reply, self._usages, self._usd, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return recorded(client, request.stage, reply, self._usages, self._usd, seconds, self._route.lane)
 
     async def _tries(self) -> ChatReply:
         """All attempts; of doubtful replies the last one stands."""
@@ -88,19 +89,19 @@ class Call:
 
     async def _attempt(self) -> ChatReply:
         """Take a place, reserve, send, settle. A reply that should be asked again is raised as `_Doubtful`."""
-        reply = await self._passage.attempt(self._send, used=lambda reply: _total(reply.usage))
-        self._client.watch(self._request, reply)
+        reply = await self._route.attempt(self._send, used=lambda reply: _total(reply.usage))
+        self._client.watch(self._request, reply, self._route.lane.name)
         self._judge(reply)
         return reply
 
-    async def _send(self) -> ChatReply:
+    async def _send(self, lane: Lane) -> ChatReply:
         """One billed request at most: reserved before it is sent, settled with the reply, released without one."""
         client, request = self._client, self._request
-        price = client.price
+        price = lane.price
         bound = None if price is None else price.bound(self._prompt_bound, self._cap, cache=request.cache)
         ticket = await client.meter.reserve(
             role=client.role,
-            model=client.model,
+            model=lane.backend.model,
             prompt_tokens=self._prompt_bound,
             completion_tokens=self._cap,
             usd=bound,
@@ -109,7 +110,7 @@ class Call:
         # A reply that is asked again is another purchase, so it needs another name.
         sent = replace(request, max_completion_tokens=self._cap, idempotency_key=f"{self._key}-{billed}")
         try:
-            reply = client.clean(await self._deadline.run(client.backend.complete(sent)))
+            reply = client.clean(await self._deadline.run(lane.backend.complete(sent)))
         except BaseException as error:
             if _may_be_billed(error):
                 client.meter.settle(ticket, usage=Usage(self._prompt_bound, self._cap), usd=bound)
@@ -120,14 +121,14 @@ class Call:
             raise
         said = bool(reply.text.strip() or reply.tool_calls)
         reply = replace(reply, usage=believable(reply.usage, answered=said))
-        usd = client.price.usd(reply.usage) if client.price is not None else None
+        usd = price.usd(reply.usage) if price is not None else None
         client.meter.settle(ticket, usage=reply.usage, usd=usd)
         self._usages.append(reply.usage)
         self._usd.append(usd)
         if reply.finish == "unknown":
-            client.watch(request, reply)
+            client.watch(request, reply, lane.name)
             raise TransientModelError(
-                f"{client.backend.endpoint}: the reply ended with the unknown reason {reply.ended_with!r}",
+                f"{lane.name}: the reply ended with the unknown reason {reply.ended_with!r}",
                 cause="broken",
             )
         return reply
@@ -158,15 +159,19 @@ def recorded(
     usages: Sequence[Usage],
     usd: Sequence[float | None],
     elapsed_s: float | None,
+    lane: Lane | None = None,
 ) -> Recorded:
-    """What the journal stores of a call that took these requests."""
+    """What the journal stores of a call that took these requests; which endpoint answered, where there are several."""
     usage = combined(usages)
+    value = reply_to_json(replace(reply, usage=usage))
+    if lane is not None and len(client.lanes.every) > 1:
+        value["endpoint"] = lane.name
     return Recorded(
-        value=reply_to_json(replace(reply, usage=usage)),
+        value=value,
         kind="chat",
         stage=stage,
         role=client.role,
-        model=client.model,
+        model=client.model if lane is None else lane.backend.model,
         calls=len(usages),
         elapsed_s=elapsed_s,
         usd=None if None in usd else math.fsum(each for each in usd if each is not None),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,10 +15,12 @@ from skillopt.core.hashing import digest
 from skillopt.core.offers import offers
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.call import Call, reply_from_json
-from skillopt.model.prices import PriceTable
+from skillopt.model.prices import Price, PriceTable
+from skillopt.model.traffic.lanes import Lane, Lanes, prefix_of
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff
+from skillopt.model.traffic.route import Route, Straight
 from skillopt.model.types import (
     Advise,
     Backend,
@@ -76,6 +78,23 @@ class NeedsImport(Protocol):
     def load_sdk(self) -> None: ...
 
 
+@dataclass(frozen=True)
+class Member:
+    """One of several endpoints that serve a role together."""
+
+    backend: Backend
+    limits: Limits | None = None
+    weight: float = 1.0
+
+
+def _price(prices: PriceTable, backend: Backend) -> Price | None:
+    return prices.find(backend.model, backend=str(backend.identity().get("kind", "")))
+
+
+def _silent(text: str) -> None:
+    del text
+
+
 class Desk(Protocol):
     """What gathers calls into batches (`batch.desk`)."""
 
@@ -97,6 +116,8 @@ class Client:
         pool: LimiterPool,
         prices: PriceTable,
         limits: Limits | None = None,
+        weight: float = 1.0,
+        others: Sequence[Member] = (),
         backoff: Backoff | None = None,
         reasoning_effort: str = "",
         notify: Callable[[str], None] | None = None,
@@ -104,13 +125,25 @@ class Client:
         on_call: Callable[[Answered], None] | None = None,
         advise: Advise = no_advice,
     ) -> None:
-        """`on_call` hears of every answer, from the model or from the journal; `advise` what to do after a fault."""
+        """`others` are further endpoints that serve the role, beside `backend`'s; `on_call` hears of every answer, from
+        the model or from the journal; `advise` what to do after a fault."""
         self.role: Role = role
         self.backend = backend
         self.journal = journal
         self.meter = meter
-        self.limiter = pool.limiter(backend.endpoint, limits)
-        self.breaker = pool.breaker(backend.endpoint)
+        self.lanes = Lanes(
+            tuple(
+                Lane(
+                    one.backend,
+                    pool.limiter(one.backend.endpoint, one.limits or limits),
+                    pool.breaker(one.backend.endpoint),
+                    _price(prices, one.backend),
+                    one.weight,
+                )
+                for one in (Member(backend, limits, weight), *others)
+            ),
+            notify or _silent,
+        )
         self.backoff = backoff or Backoff()
         self._pool, self._notify, self._on_call = pool, notify, on_call
         self._secrets = tuple(secrets)
@@ -119,9 +152,9 @@ class Client:
         self._loaded = False
         self.desk: Desk | None = None
         """Where calls are gathered into batches."""
-        self._identity = dict(backend.identity())
+        self._identity = dict(self.lanes.identity())
         self.completion_limit = backend.completion_limit if offers(backend, Capped) else None
-        self.price = prices.find(backend.model, backend=str(self._identity.get("kind", "")))
+        self.price = self.lanes.every[0].price
         """The price row in force, or None when the price is unknown."""
 
     @property
@@ -131,8 +164,10 @@ class Client:
 
     async def _ask(self, request: ChatRequest, key: str) -> Recorded:
         """Make a call. Its deadline begins when the SDK is there: the deadline is for answers."""
-        if not self._loaded and offers(self.backend, NeedsImport):
-            await asyncio.to_thread(self.backend.load_sdk)
+        if not self._loaded:
+            for lane in self.lanes.every:
+                if offers(lane.backend, NeedsImport):
+                    await asyncio.to_thread(lane.backend.load_sdk)
         self._loaded = True
         if self.desk is not None and self.desk.takes(request):
             return await self.desk.ask(request, key)
@@ -150,16 +185,26 @@ class Client:
         label = f"{'an' if request.stage[:1] in 'aeio' else 'a'} {request.stage} call of the {self.role}"
         entry = await self.journal.once(key, lambda: self._ask(request, key), label=label)
         if isinstance(entry, Entry) and not (entry.fresh or entry.shared):
-            self.breaker.answered_before()
+            for lane in self.lanes.every:
+                lane.breaker.answered_before()
         if self._on_call is not None and isinstance(entry, Entry):
             self._on_call(Answered(entry, request.messages, request.rollout))
         return reply_from_json(entry.value)
 
-    def watch(self, request: ChatRequest, reply: ChatReply) -> None:
+    def route(self, request: ChatRequest, tokens: int) -> Straight | Route:
+        """A call's way to the endpoint, or to one of several. `tokens` is the expected number."""
+        lanes = self.lanes
+        if len(lanes.every) == 1:
+            return Straight(lanes.every[0], priority=request.priority, tokens=tokens)
+        system = [str(m.content) for m in request.messages if m.role == "system"] or [str(request.messages[0].content)]
+        return Route(lanes, prefix_of(system), priority=request.priority, tokens=tokens)
+
+    def watch(self, request: ChatRequest, reply: ChatReply, endpoint: str = "") -> None:
         """Tell, once per endpoint, what a reply says about its server."""
+        endpoint = endpoint or self.backend.endpoint
         for topic, text in symptoms(request, reply):
-            if self._notify is not None and self._pool.first(self.backend.endpoint, topic):
-                self._notify(f"warning: {self.model} at {self.backend.endpoint} {text}")
+            if self._notify is not None and self._pool.first(endpoint, topic):
+                self._notify(f"warning: {self.model} at {endpoint} {text}")
 
     def clean(self, reply: ChatReply) -> ChatReply:
         """The reply without keys. This is what is stored and handed on, so a replay hands on the same."""
@@ -175,4 +220,5 @@ class Client:
 
     async def aclose(self) -> None:
         """Close the backend."""
-        await self.backend.aclose()
+        for lane in self.lanes.every:
+            await lane.backend.aclose()

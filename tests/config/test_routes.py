@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from skillopt.config import Resolved, flat_export, load_config, parse_overrides, structured_export
 from skillopt.config.keys import KeySpec
@@ -43,6 +43,10 @@ SPECIAL: dict[str, Any] = {
     "model.local_context": 2048,
     "optimizer.prompt_token_budget": 5000,
     "tracking.trackers": ["otel"],
+    "model.endpoints": [{"url": "https://a.example/v1", "weight": 2.0}, {"url": "https://b.example/v1"}],
+    "model.optimizer_endpoints": [{"url": "https://c.example/v1", "key_env": "C_KEY"}],
+    "model.target_endpoints": [{"url": "https://d.example/v1", "width": 4}],
+    "model.judge_endpoints": [{"url": "https://e.example/v1", "requests_per_minute": 60}],
     "executor.ray_runtime_env": {"working_dir": "."},
     "executor.ray_labels": {"disk": "fast"},
 }
@@ -72,6 +76,8 @@ def got(resolved: Resolved, spec: KeySpec) -> Any:
     value = getattr(part, spec.name)
     if isinstance(value, SecretStr):
         return value.get_secret_value()
+    if isinstance(value, list) and value and isinstance(value[0], BaseModel):
+        return [entry.model_dump(exclude_unset=True) for entry in value]
     return list(value) if isinstance(value, tuple) else value
 
 

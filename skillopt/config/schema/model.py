@@ -14,6 +14,7 @@ from skillopt.config.keys import Key, Section
 from skillopt.config.schema.agents import ClaudeCodeFields, CodexFields, HarnessFields, OtherAgentFields
 from skillopt.config.schema.azure import AzureFields
 from skillopt.config.schema.batch import BatchFields
+from skillopt.config.schema.endpoints import EndpointEntry
 from skillopt.config.schema.model_types import EMPTY, Effort, Seconds, Temperature, Tokens, role_variables
 from skillopt.config.schema.providers import ClaudeFields, MinimaxFields
 from skillopt.config.schema.qwen import QwenFields
@@ -53,6 +54,14 @@ class RoleFields(Section):
     """Most tokens that a reply with a whole skill may have; a reply cut off there is not adopted."""
 
 
+class PoolFields(Section):
+    """Several endpoints for one model."""
+
+    endpoints: Annotated[list[EndpointEntry], Key(change="any")] = Field(default_factory=list[EndpointEntry])
+    """Several endpoints that serve all roles together, in place of the backend's base URL, each `{url, weight, key_env,
+    model, width, requests_per_minute, tokens_per_minute}`; calls go round an endpoint that is down."""
+
+
 class CompatibleFields(Section):
     """openai_compatible."""
 
@@ -71,6 +80,7 @@ class CompatibleFields(Section):
 class ModelSection(  # the bases' fields come first, the last base's at the very beginning
     PerRole,
     BatchFields,
+    PoolFields,
     OtherAgentFields,
     ClaudeCodeFields,
     CodexFields,

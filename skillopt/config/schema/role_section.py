@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from skillopt.config.keys import Key, Section
 from skillopt.config.schema.azure import AUTH_MODES, AuthMode
+from skillopt.config.schema.endpoints import EndpointEntry
 from skillopt.config.schema.model_types import EMPTY, Seconds, Temperature, Tokens, azure_role_variables, role_variables
 from skillopt.config.schema.qwen import ThinkingMode
 
@@ -38,6 +39,9 @@ class RoleSection(Section):
 
     batch: Annotated[Literal["", "never", "sets", "all"], Key(change="any")] = ""
     """Which calls of the {role} go to the provider's batch API: never, sets or all; blank takes `batch`."""
+    endpoints: Annotated[list[EndpointEntry], Key(change="any")] = Field(default_factory=list[EndpointEntry])
+    """Several endpoints that serve the {role} together, each `{url, weight, key_env, model, width, requests_per_minute,
+    tokens_per_minute}`; empty takes `endpoints`."""
 
     azure_openai_endpoint: Annotated[str, Key(env=("AZURE_OPENAI_ENDPOINT",), change="any")] = ""
     """Azure endpoint of the {role}, `https://<resource>.openai.azure.com`; blank takes the shared one."""
@@ -122,7 +126,7 @@ def _field(info: FieldInfo, role: str) -> tuple[Any, Any]:
     annotation = cast("Any", Annotated)[(plain, *marks)] if marks else plain
     description = (info.description or "").replace("{role}", role)
     if info.default_factory is not None:
-        return annotation, Field(default_factory=dict[str, Any], description=description)
+        return annotation, Field(default_factory=cast("Any", info.default_factory), description=description)
     return annotation, Field(default=info.default, description=description)
 
 

@@ -53,6 +53,8 @@ def batching(config: Config, env: Env, role: RoleName, mode: str = "") -> Batchi
 
 
 def _why_not(config: Config, env: Env, settings: RoleSettings) -> str:
+    if settings.endpoints:
+        return "it has several endpoints, which share its calls one by one"
     if settings.backend == "claude_chat":
         return "" if settings.route == "api" else "claude_chat has one on the route api only"
     if settings.backend not in ("openai_chat", "openai_compatible", "qwen_chat"):

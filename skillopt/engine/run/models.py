@@ -15,7 +15,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from skillopt.agents.exec import ExecAgent
 from skillopt.config import Config
-from skillopt.config.roles import RoleName, RoleSettings, role_settings
+from skillopt.config.roles import RoleName, RoleSettings, at_endpoint, role_settings
 from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.offers import offers
 from skillopt.engine.run import targets
@@ -33,7 +33,7 @@ from skillopt.model.advice import advice
 from skillopt.model.batch.book import Book
 from skillopt.model.batch.contract import OffersBatches
 from skillopt.model.batch.desk import BatchDesk
-from skillopt.model.client import Client
+from skillopt.model.client import Client, Member
 from skillopt.model.local.partial_download import Report
 from skillopt.model.local.pool import EnginePool
 from skillopt.model.prices import PriceTable
@@ -165,10 +165,11 @@ class ModelMaker:
     def _client(self, settings: RoleSettings) -> tuple[Client, RoleInfo]:
         """A model that is asked for text."""
         config, role = self.config, settings.role
-        backend = self._backend(settings)
-        own = tuple(backend.secrets) if offers(backend, HoldsSecrets) else ()
-        self.emit.conceal(own)
         width = config.gradient.analyst_workers if role == "optimizer" else config.env.workers
+        members = self._members(settings, width)
+        backend = members[0].backend
+        own = tuple(s for m in members if offers(m.backend, HoldsSecrets) for s in m.backend.secrets)
+        self.emit.conceal(own)
         if offers(backend, Embedded):
             width = backend.width
         client = Client(
@@ -178,7 +179,9 @@ class ModelMaker:
             meter=self.budget,
             pool=self.pool,
             prices=self.prices,
-            limits=Limits(width=width),
+            limits=members[0].limits or Limits(width=width),
+            weight=members[0].weight,
+            others=members[1:],
             reasoning_effort=settings.reasoning_effort,
             notify=lambda text: self.emit(Notice(text=text)),
             on_call=self.rollouts.called,
@@ -190,7 +193,7 @@ class ModelMaker:
             role=role,
             backend=settings.backend,
             model=backend.model,
-            endpoint=backend.endpoint,
+            endpoint=", ".join(member.backend.endpoint for member in members),
             auth=settings.auth_mode or ("api_key" if key else settings.route),
             reasoning_effort=settings.reasoning_effort,
         )
@@ -212,6 +215,20 @@ class ModelMaker:
         )
         client.desk = desk
         self.stack.push_async_callback(desk.aclose)
+
+    def _members(self, settings: RoleSettings, width: int) -> list[Member]:
+        """The endpoints that serve the role, in the order of the list; one where there is no list."""
+        if not settings.endpoints:
+            return [Member(self._backend(settings))]
+        found: list[Member] = []
+        for entry in settings.endpoints:
+            limits = Limits(
+                width=entry.width or width,
+                requests_per_minute=entry.requests_per_minute,
+                tokens_per_minute=entry.tokens_per_minute,
+            )
+            found.append(Member(self._backend(at_endpoint(settings, entry, os.environ)), limits, entry.weight))
+        return found
 
     def _backend(self, settings: RoleSettings) -> Backend:
         """Given, or made and closed with the run. Raises `ConfigError` that names the role."""

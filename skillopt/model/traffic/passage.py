@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from skillopt.core.errors import DeadlineExceeded, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, ModelError, TransientModelError
 from skillopt.model.traffic.breaker import Breaker
 from skillopt.model.traffic.limiter import Limiter, Slot
 from skillopt.model.traffic.retry import Deadline
@@ -17,9 +17,13 @@ from skillopt.model.traffic.retry import Deadline
 T = TypeVar("T")
 
 
+class Down(Exception):
+    """The endpoint is down, and the call may go to another: it is not waited for here."""
+
+
 class Passage:
     """See the module. `tokens` is the expected number, for a limit per minute; faults of the classes `blameless` are
-    not the endpoint's."""
+    not the endpoint's. A call that `moves` does not wait for an endpoint that is down: `attempt` raises `Down`."""
 
     def __init__(
         self,
@@ -29,9 +33,11 @@ class Passage:
         priority: int = 0,
         tokens: int = 0,
         blameless: tuple[type[Exception], ...] = (),
+        moves: bool = False,
     ) -> None:
         self._limiter, self._breaker = limiter, breaker
         self._priority, self._tokens, self._blameless = priority, tokens, blameless
+        self._moves = moves
         self._admitted = False
         self._heard_when_sent: int | None = None
         self._heard_when_failed: int | None = None
@@ -42,24 +48,37 @@ class Passage:
         breaker = self._breaker
         try:
             while True:
-                self._heard_when_sent = self._heard_when_failed = None
+                self.begin()
                 try:
                     return await tries()
                 except (TransientModelError, DeadlineExceeded) as error:
-                    heard = self._heard_when_sent, self._heard_when_failed
-                    if not breaker.forgives(error, when_sent=heard[0], when_failed=heard[1]):
+                    if not self.forgiven(error):
                         breaker.lost(error)
                         raise
                     deadline.restart()
         finally:
-            if self._admitted:
-                breaker.left(self)
+            self.leave()
+
+    def begin(self) -> None:
+        """All attempts of the call begin."""
+        self._heard_when_sent = self._heard_when_failed = None
+
+    def forgiven(self, error: ModelError) -> bool:
+        """Whether the call that has used up its attempts may have them again: its endpoint is down."""
+        return self._breaker.forgives(error, when_sent=self._heard_when_sent, when_failed=self._heard_when_failed)
+
+    def leave(self) -> None:
+        """The call is over."""
+        if self._admitted:
+            self._breaker.left(self)
 
     async def attempt(self, send: Callable[[], Awaitable[T]], *, used: Callable[[T], int | None] | None = None) -> T:
         """Wait for leave and a place, send, and tell limiter and breaker. `used` says how many tokens it took."""
         breaker = self._breaker
         while True:
             breaker.check()
+            if not breaker.may_try and self._moves:
+                raise Down
             if breaker.may_try:
                 async with self._limiter.place(
                     priority=self._priority, tokens=self._tokens, again=self._admitted
@@ -68,6 +87,8 @@ class Passage:
                     if breaker.admit(self, again=self._admitted):
                         self._admitted = True
                         return await self._sent(place, send, used)
+            if self._moves:
+                raise Down
             await breaker.changed()
 
     async def _sent(self, place: Slot, send: Callable[[], Awaitable[T]], used: Callable[[T], int | None] | None) -> T:

@@ -48,6 +48,8 @@ class CallEnd(Event):
     model: str = ""
     answered_by: str = ""
     """The model name that the provider reported."""
+    endpoint: str = ""
+    """Which of several endpoints answered; blank where the role has one."""
     finish: str = ""
     stage: str = ""
     rollout: str = ""

@@ -69,7 +69,8 @@ class Rollouts:
         self._emit(
             CallEnd(
                 role=entry.role, kind="agent" if entry.kind == "agent" else "chat", model=entry.model,
-                answered_by=as_text(value.get("model")), finish=as_text(value.get("finish")), stage=entry.stage,
+                answered_by=as_text(value.get("model")), endpoint=as_text(value.get("endpoint")),
+                finish=as_text(value.get("finish")), stage=entry.stage,
                 rollout=answered.rollout, recorded=not entry.fresh, seconds=entry.elapsed_s, usd=entry.usd,
                 tokens=TokenCount(entry.calls, entry.prompt_tokens, entry.completion_tokens),
                 cached_tokens=entry.cached_tokens, replayed=earlier,
