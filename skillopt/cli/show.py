@@ -60,6 +60,8 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         f"In all: {_span(plan.calls)} calls, {_span(plan.tokens)} tokens, money {_money(plan.usd)}, "
         f"time {_time(plan.seconds)} (from {basis}; without retries)"
     )
+    for text in plan.pools:
+        screen.line(f"{text[0].upper()}{text[1:]}")
     if plan.batches is not None:
         screen.line(_both_prices(plan.batches))
     screen.line(f"The sealed test ({plural(sizes.test, 'item')}) {shows(plan.test_gain)}")

@@ -26,6 +26,7 @@ from skillopt.envs.data.splits import CUT_REASON
 from skillopt.envs.judged import judge_calls
 from skillopt.forecast.batches import SHORTEST_S, Batched, BatchOffer, as_batches, offer
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
+from skillopt.forecast.pools import in_flight, pools_of
 from skillopt.forecast.range import Range, total
 from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
 from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see, points_of, smallest_gain
@@ -84,6 +85,8 @@ class Plan:
     """What the gate can prove and how often it errs."""
     batches: BatchOffer | None = None
     """Both prices, where batches make a difference that is known."""
+    pools: tuple[str, ...] = ()
+    """Roles that several endpoints serve, a sentence each."""
     seeds: int = 1
     """Runs side by side; calls, tokens, money and time are of all of them, steps of one."""
 
@@ -131,7 +134,8 @@ def make_plan(
     )
     work = with_judge(of_seeds(workload(config, sizes), seeds, sizes.test), judge_calls(env))
     estimate = Estimate(config, env, splits, initial, work, observed or {})
-    stages = tuple(_stage(line, config, env, work, estimate, prices) for line in work.stages)
+    used = any(batching(config, env, line.role).stages for line in work.stages)
+    stages = tuple(_stage(line, config, env, work, estimate, prices, offered=not used) for line in work.stages)
     fits = _fits(config, work, stages)
     warnings, refusals = _remarks(config, sizes, splits, work, fits)
     gate = rule_of(config).promise(sizes.selection, work.total_steps)
@@ -146,14 +150,10 @@ def make_plan(
         warnings=(*warnings, *asked_singly),
         refusals=(*refusals, *gate.refusals),
         gate_notes=(*_cut_note(splits), *gate.notes, *_joint(config, sizes.selection, seeds)),
-        batches=_offer(config, env, stages),
+        batches=offer(config, [(s.live_usd, s.batched_usd, s.waits) for s in stages], used=used),
+        pools=pools_of(config, sorted({line.role for line in work.stages})),
         seeds=seeds,
     )
-
-
-def _offer(config: Config, env: Env, stages: Sequence[StagePlan]) -> BatchOffer | None:
-    used = any(batching(config, env, stage.role).stages for stage in stages)
-    return offer(config, [(s.live_usd, s.batched_usd, s.waits) for s in stages], used=used)
 
 
 def _proves(config: Config, selection: int) -> float:
@@ -194,7 +194,7 @@ def _used(size: int, count: int) -> int:
 
 
 def _stage(
-    line: StageCalls, config: Config, env: Env, work: Workload, estimate: Estimate, prices: PriceTable
+    line: StageCalls, config: Config, env: Env, work: Workload, estimate: Estimate, prices: PriceTable, *, offered: bool
 ) -> StagePlan:
     prompt, completion = estimate.per_call(line)
     optimizer = line.role == "optimizer"
@@ -204,13 +204,13 @@ def _stage(
     price = prices.find(settings.model, backend=settings.backend)
     live = _money(price, calls, prompt, completion)
     share = price.batch if price is not None else 1.0
-    offered = as_batches(config, env, work, line, calls, share, offered=True)
+    sets = as_batches(config, env, work, line, calls, share, offered=offered)
     usd = batched = live
-    if offered is not None and share < 1:
-        batched = _money(price, offered.calls, prompt, completion, batched=True)
-    if settings.batch != "never" and offered is not None:
-        calls, usd = offered.calls, batched
-    width = config.gradient.analyst_workers if optimizer else config.env.workers
+    if sets is not None and share < 1:
+        batched = _money(price, sets.calls, prompt, completion, batched=True)
+    if settings.batch != "never" and sets is not None:
+        calls, usd = sets.calls, batched
+    width = in_flight(settings, config.gradient.analyst_workers if optimizer else config.env.workers)
     if settings.backend == "local":
         width = 1
     return StagePlan(
@@ -222,11 +222,11 @@ def _stage(
         prompt_tokens=calls * prompt,
         completion_tokens=calls * completion,
         usd=usd,
-        seconds=_time(config, estimate, line, calls, prompt, completion, width, offered),
+        seconds=_time(config, estimate, line, calls, prompt, completion, width, sets),
         observed=estimate.known(line) is not None,
         live_usd=live,
         batched_usd=batched,
-        waits=offered.waits if offered is not None else 0,
+        waits=sets.waits if sets is not None else 0,
     )
 
 

@@ -138,3 +138,28 @@ def test_a_role_of_its_own_that_cannot_is_refused():
     roles = ("model.backend=openai_compatible", "model.target_batch=all")
     with pytest.raises(ConfigError, match="several turns"):
         plan(*roles, "env.max_turns=3")
+
+
+def test_the_plan_knows_the_endpoints_of_a_role():
+    three = (
+        "[{url: http://a:1/v1, weight: 2, width: 4}, {url: http://b:1/v1, width: 2}, {url: http://c:1/v1, width: 2}]"
+    )
+    one = plan("model.backend=openai_compatible", "env.workers=32")
+    pool = plan("model.backend=openai_compatible", "env.workers=32", f"model.target_endpoints={three}")
+    assert pool.pools == (
+        "the target has 3 endpoints: a:1 (50 %, 4 at once), b:1 (25 %, 2 at once), c:1 (25 %, 2 at once)",
+    )
+
+    def seconds(of):
+        return next(s.seconds.high for s in of.stages if s.stage is Stage.ROLLOUT)
+
+    assert seconds(pool) == pytest.approx(4 * seconds(one)), "8 in flight in place of 32"
+    few = plan("model.backend=openai_compatible", "env.workers=6", f"model.target_endpoints={three}")
+    assert "env.workers=6 keeps fewer in flight than their 8" in few.pools[0]
+
+
+def test_endpoints_of_a_backend_without_addresses_are_refused():
+    with pytest.raises(ConfigError, match="scripted asks no address"):
+        plan("model.backend=scripted", "model.target_endpoints=[{url: http://a:1/v1}]")
+    with pytest.raises(ConfigError, match="listed twice"):
+        plan("model.backend=openai_compatible", "model.target_endpoints=[{url: http://a:1/v1}, {url: http://a:1/v1/}]")

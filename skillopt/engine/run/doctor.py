@@ -15,18 +15,23 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from skillopt.config import Config, RoleName, RoleSettings, role_settings
+from skillopt.config.roles import at_endpoint
 from skillopt.core.errors import Cause, ModelError, SkillOptError
 from skillopt.core.item import Item
+from skillopt.core.offers import offers
 from skillopt.core.redact import environment_secrets, redact
 from skillopt.engine.run import targets
+from skillopt.engine.run.batching import batching
 from skillopt.engine.run.prepare import load_env, load_initial
 from skillopt.envs.base import Env
 from skillopt.envs.control import positive_control
 from skillopt.envs.judged import needs_judge
 from skillopt.envs.registry import create_env
 from skillopt.model.advice import advice
+from skillopt.model.batch.contract import OffersBatches
 from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
 from skillopt.model.local.pool import EnginePool
@@ -150,24 +155,65 @@ class _Asked:
     fix: str = ""
     cause: Cause = ""
 
-    def check(self, settings: RoleSettings) -> Check:
-        """The finding about one role."""
-        return Check(f"{settings.role} answers", self.state, self.found, self.fix or advice(self.cause, settings))
+    def check(self, settings: RoleSettings, at: str = "") -> Check:
+        """The finding about one role, at one of its endpoints where it has several."""
+        return Check(f"{settings.role} answers{at}", self.state, self.found, self.fix or advice(self.cause, settings))
 
 
 async def check_roles(config: Config) -> AsyncIterator[Check]:
     """One small call to each role's model, the way a run would make it."""
     engines = EnginePool()
     asked: dict[tuple[str, ...], _Asked] = {}
-    for role in _roles(config):
-        settings = role_settings(config.model, role)
+    for role, settings, at in _places(config):
+        if isinstance(settings, SkillOptError):
+            yield _failed(f"{role} answers{at}", settings)
+            continue
         secret = settings.api_key.get_secret_value()
         account = (settings.backend, settings.model, settings.base_url, secret, settings.auth_mode)
         if account not in asked and targets.is_agent(settings):
             asked[account] = await _ask_agent(config, settings)
         elif account not in asked:
             asked[account] = await _ask(settings, engines)
-        yield asked[account].check(settings)
+        yield asked[account].check(settings, at)
+        if asked[account].state == "ok" and role_settings(config.model, role).batch != "never":
+            yield await _check_batches(config, settings)
+
+
+def _places(config: Config) -> Iterator[tuple[RoleName, RoleSettings | SkillOptError, str]]:
+    """(role, its settings or why there are none, where) of every endpoint that a run would ask."""
+    for role in _roles(config):
+        settings = role_settings(config.model, role)
+        if not settings.endpoints:
+            yield role, settings, ""
+        for number, entry in enumerate(settings.endpoints, start=1):
+            at = f" at {urlsplit(entry.url).netloc.rpartition('@')[2] or number}"
+            try:
+                yield role, at_endpoint(settings, entry, os.environ), at
+            except SkillOptError as error:
+                yield role, error, at
+
+
+async def _check_batches(config: Config, settings: RoleSettings) -> Check:
+    """Whether the endpoint has a batch API; asking costs nothing."""
+    name = f"{settings.role} in batches"
+    wanted = batching(config, create_env(config.env.name, config.env, config.env_settings), settings.role)
+    if wanted.why_not:
+        return Check(name, "warning", f"asked call by call: {wanted.why_not}", f"model.{settings.role}_batch: never")
+    secret = settings.api_key.get_secret_value()
+    try:
+        backend = create_backend(settings.backend, {**asdict(settings), "api_key": secret})
+        try:
+            api = backend.batches() if offers(backend, OffersBatches) else None
+            if api is None:
+                return Check(name, "failed", f"{settings.backend} has no batch API", "set model.batch: never")
+            await api.check()
+        finally:
+            await backend.aclose()
+    except SkillOptError as error:
+        known = (secret, *environment_secrets(os.environ))
+        said = redact(" ".join(error.message.split()), known)
+        return Check(name, "failed", said, f"set model.{settings.role}_batch: never, or ask the provider for it")
+    return Check(name, "ok", f"model.batch: {role_settings(config.model, settings.role).batch}")
 
 
 async def _ask(settings: RoleSettings, engines: EnginePool) -> _Asked:
