@@ -44,6 +44,13 @@ _LEDGER = """
         total(elapsed_s), sum(shared)
     FROM entries WHERE calls > 0 OR shared GROUP BY role, model, stage ORDER BY role, model, stage
 """
+"""Of a file of the first schema, which can be read only."""
+_KEPT_LEDGER = """
+    SELECT role, model, stage, sum(entries), sum(calls), sum(prompt_tokens), sum(completion_tokens),
+        sum(cached_tokens), sum(reasoning_tokens), sum(unknown_usage), total(usd), sum(unknown_usd),
+        total(elapsed_s), sum(shared)
+    FROM ledger WHERE counted GROUP BY role, model, stage ORDER BY role, model, stage
+"""
 
 
 @dataclass(frozen=True)
@@ -156,12 +163,15 @@ class Database:
         """Number of entries, of one kind or all."""
         condition, values = ("WHERE kind = ?", (kind,)) if kind is not None else ("", ())
         with typed_errors(self.path):
-            return self._connection.execute(f"SELECT count(*) FROM entries {condition}", values).fetchone()[0]
+            kept = version_of(self._connection, self.path) > 1
+            what = "coalesce(sum(entries), 0) FROM ledger" if kept else "count(*) FROM entries"
+            return self._connection.execute(f"SELECT {what} {condition}", values).fetchone()[0]
 
     def ledger(self) -> list[LedgerRow]:
         """Sums by role, model and stage."""
         with typed_errors(self.path):
-            return [LedgerRow(*row) for row in self._connection.execute(_LEDGER)]
+            query = _KEPT_LEDGER if version_of(self._connection, self.path) > 1 else _LEDGER
+            return [LedgerRow(*row) for row in self._connection.execute(query)]
 
     def get_meta(self, name: str) -> Any:
         """A value of `meta`, or None."""

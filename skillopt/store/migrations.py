@@ -13,6 +13,20 @@ from skillopt.core.errors import JournalError
 
 APPLICATION_ID = 0x534B4F4C
 
+_GROUP = "kind, role, model, stage, (calls > 0 OR shared > 0)"
+_SUMS = """sum(calls), sum(coalesce(prompt_tokens, 0)), sum(coalesce(completion_tokens, 0)),
+    sum(coalesce(cached_tokens, 0)), sum(coalesce(reasoning_tokens, 0)),
+    sum(CASE WHEN prompt_tokens IS NULL OR completion_tokens IS NULL THEN calls ELSE 0 END),
+    total(usd), sum(CASE WHEN usd IS NULL THEN calls ELSE 0 END), total(elapsed_s), sum(shared)"""
+_LABELS = ("kind", "role", "model", "stage")
+_AMOUNTS = (
+    "calls", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "usd", "elapsed_s", "shared",
+)  # fmt: skip
+_NEW = ", ".join(f"new.{name} AS {name}" for name in (*_LABELS, *_AMOUNTS))
+_ADDED = ", ".join(
+    f"{name} = {name} + excluded.{name}" for name in ("entries", "unknown_usage", "unknown_usd", *_AMOUNTS)
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         # A rowid table: values are long, and rows too long for a page make a WITHOUT ROWID tree slow to search.
@@ -37,6 +51,34 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
         "CREATE UNIQUE INDEX entries_by_key ON entries (key)",
         "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    ),
+    (
+        # The ledger is kept as rows are written, in the same commit: summing ten million rows takes a minute. Rows of
+        # the journal are never changed or removed, so nothing else has to be followed.
+        """CREATE TABLE ledger (
+            kind TEXT NOT NULL,
+            role TEXT NOT NULL,
+            model TEXT NOT NULL,
+            stage TEXT NOT NULL,
+            counted INTEGER NOT NULL,
+            entries INTEGER NOT NULL,
+            calls INTEGER NOT NULL,
+            prompt_tokens INTEGER NOT NULL,
+            completion_tokens INTEGER NOT NULL,
+            cached_tokens INTEGER NOT NULL,
+            reasoning_tokens INTEGER NOT NULL,
+            unknown_usage INTEGER NOT NULL,
+            usd REAL NOT NULL,
+            unknown_usd INTEGER NOT NULL,
+            elapsed_s REAL NOT NULL,
+            shared INTEGER NOT NULL,
+            PRIMARY KEY (kind, role, model, stage, counted)
+        ) WITHOUT ROWID""",
+        f"INSERT INTO ledger SELECT {_GROUP}, count(*), {_SUMS} FROM entries GROUP BY {_GROUP}",
+        f"""CREATE TRIGGER entries_into_ledger AFTER INSERT ON entries BEGIN
+            INSERT INTO ledger SELECT {_GROUP}, 1, {_SUMS} FROM (SELECT {_NEW})
+            WHERE true ON CONFLICT (kind, role, model, stage, counted) DO UPDATE SET {_ADDED};
+        END""",
     ),
 )
 
