@@ -24,6 +24,7 @@ from skillopt.store.database import Database, LedgerRow, Row
 from skillopt.store.entry import Entry, Recorded, copied, entry_of, may_be_shared, row_of
 from skillopt.store.filesystem import filesystem_of, is_shared
 from skillopt.store.flights import Flights
+from skillopt.store.remote import RemoteAnswers, RemoteReader
 from skillopt.store.writer import BackgroundWriter
 
 __all__ = ["Entry", "Journal", "LedgerRow", "Recorded"]
@@ -39,7 +40,7 @@ class Journal:
         self,
         database: Database,
         *,
-        shared: Path | None,
+        shared: Path | RemoteAnswers | None,
         share_back: bool,
         replay: bool,
         on_shared_problem: Callable[[str], None] | None,
@@ -56,15 +57,19 @@ class Journal:
         # What a replay wants to write stays in memory.
         self._overlay: dict[str, Row] = {}
         self._overlay_meta: dict[str, Any] = {}
+        remote = None if shared is None or isinstance(shared, Path) else shared
+        shared = shared if isinstance(shared, Path) else None
         filesystem = filesystem_of(shared) if shared is not None and share_back else ""
         refused = is_shared(filesystem)
         shared = None if refused else shared
-        self._background = BackgroundWriter(database.path, shared if share_back and not replay else None)
+        self._background = BackgroundWriter(database.path, (shared or remote) if share_back and not replay else None)
         if refused:
             self._background.report(
-                f"the shared journal is not used: {filesystem} cannot hold one; set model.shared_cache to a local path"
+                f"the shared journal is not used: {filesystem} cannot hold one; "
+                "set model.shared_cache to a local path or a postgresql:// URL"
             )
             self._tell_problem()
+        self._remote = None if remote is None or replay else RemoteReader(remote, self._lost)
         self._shared = None if shared is None or replay else self._open_shared(shared, read_only=not share_back)
 
     @classmethod
@@ -72,7 +77,7 @@ class Journal:
         cls,
         path: Path,
         *,
-        shared: Path | None = None,
+        shared: Path | RemoteAnswers | None = None,
         share_back: bool = True,
         replay: bool = False,
         on_shared_problem: Callable[[str], None] | None = None,
@@ -188,6 +193,8 @@ class Journal:
         if self._closed:
             return
         self._closed = True
+        if self._remote is not None:
+            self._remote.close()
         self._background.close()
         self._tell_problem()
         with self._lock:
@@ -196,6 +203,10 @@ class Journal:
             self._database.close()
 
     async def _run(self, key: str, thunk: Callable[[], Awaitable[Recorded]]) -> Entry:
+        if self._remote is not None:
+            row = await self._remote.find(key)
+            if row is not None:
+                return self._store(copied(row))
         recorded = await thunk()
         return replace(self.put_now(key, recorded), fresh=True)
 
@@ -213,7 +224,7 @@ class Journal:
             self._commits += 1
             if self._commits % _CHECKPOINT_EVERY == 0 and self._database.wal:
                 self._background.checkpoint()
-            if self._shared is not None and may_be_shared(row):
+            if (self._shared is not None or self._remote is not None) and may_be_shared(row):
                 self._background.share(row)
         self._tell_problem()
         return self._entry(stored)
@@ -243,6 +254,10 @@ class Journal:
         if row is None:
             return None
         return self._store(copied(row))
+
+    def _lost(self, why: str) -> None:
+        self._background.report(why)
+        self._tell_problem()
 
     def _tell_problem(self) -> None:
         problem = self._background.take_problem()

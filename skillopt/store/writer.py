@@ -6,12 +6,17 @@ damaged or full costs the shared copy only; the first such problem is kept for `
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from pathlib import Path
+from typing import TypeAlias, cast
 
 from skillopt.core.errors import JournalError
 from skillopt.store.database import Database, Row
+from skillopt.store.remote import Answers, RemoteAnswers
+
+_Shared: TypeAlias = "Database | Answers"
 
 _SHARED_BUSY_S = 10.0
 
@@ -19,8 +24,9 @@ _SHARED_BUSY_S = 10.0
 class BackgroundWriter:
     """One daemon thread, started by its first job, ended by `close`."""
 
-    def __init__(self, local: Path, shared: Path | None) -> None:
-        self._local_path, self._shared_path = local, shared
+    def __init__(self, local: Path, shared: Path | RemoteAnswers | None) -> None:
+        self._local_path, self._shared_place = local, shared
+        self._given_up = False
         self._jobs: queue.SimpleQueue[Row | str] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._problem: str = ""
@@ -32,7 +38,7 @@ class BackgroundWriter:
 
     def share(self, row: Row) -> None:
         """Hand one entry to the shared journal."""
-        if self._shared_path is not None:
+        if self._shared_place is not None and not self._given_up:
             self._put(row)
 
     def take_problem(self) -> str:
@@ -61,7 +67,7 @@ class BackgroundWriter:
 
     def _work(self) -> None:
         local: Database | None = None
-        shared: Database | None = None
+        shared: _Shared | None = None
         try:
             while True:
                 batch = [self._jobs.get()]
@@ -77,16 +83,22 @@ class BackgroundWriter:
         finally:
             for database in (local, shared):
                 if database is not None:
-                    database.close()
+                    with contextlib.suppress(JournalError):
+                        database.close()
 
-    def _share(self, shared: Database | None, rows: list[Row]) -> Database | None:
+    def _share(self, shared: _Shared | None, rows: list[Row]) -> _Shared | None:
+        place = self._shared_place
+        if self._given_up or place is None:
+            return shared
         try:
-            if shared is None and self._shared_path is not None:
-                shared = Database(self._shared_path, busy_timeout_s=_SHARED_BUSY_S)
-            if shared is not None:
-                shared.insert_many(rows)
+            if shared is None and isinstance(place, Path):
+                shared = Database(place, busy_timeout_s=_SHARED_BUSY_S)
+            elif shared is None:
+                shared = cast("RemoteAnswers", place).connect()
+            shared.insert_many(rows)
         except JournalError as fault:
-            self.report(str(fault))
+            self._given_up = not isinstance(place, Path)  # a server that is away is not waited for at each answer
+            self.report(f"answers are not shared any more: {fault}" if self._given_up else str(fault))
         return shared
 
     def _checkpoint(self, local: Database | None) -> Database | None:

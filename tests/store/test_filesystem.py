@@ -143,5 +143,6 @@ def test_a_shared_cache_there_is_refused_with_the_way_out(tmp_path, on_nfs):
     )
     opened.put_now("a", recorded("1"))
     opened.close()
-    assert problems == ["the shared journal is not used: nfs4 cannot hold one; set model.shared_cache to a local path"]
+    way_out = "set model.shared_cache to a local path or a postgresql:// URL"
+    assert problems == [f"the shared journal is not used: nfs4 cannot hold one; {way_out}"]
     assert not (tmp_path / "cache.sqlite").exists()

@@ -344,3 +344,46 @@ async def test_many_small_calls_cost_little_cpu(journal):
     assert per_call[-1] < 0.001, (
         per_call
     )  # the goal is 0.15 ms (benchmarks/journal_lookup.py); the slack is for busy machines
+
+
+def test_the_kept_ledger_is_the_sum_of_the_rows_and_an_older_file_is_brought_up(tmp_path):
+    """Rows of every kind: known and unknown usage, copies, entries that cost nothing, old ones and new ones."""
+    import sqlite3
+
+    from skillopt.store.database import _LEDGER, Database
+    from skillopt.store.migrations import APPLICATION_ID, MIGRATIONS
+
+    path = tmp_path / "old.sqlite"
+    old = sqlite3.connect(path)
+    for statement in MIGRATIONS[0]:
+        old.execute(statement)
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute("PRAGMA user_version = 1")
+    old.commit()
+
+    def rows(first):
+        for n in range(first, first + 60):
+            known = n % 3
+            tokens = (10 * n, n, None, 2) if known else (None, n, None, None)
+            labels = ("chat" if n % 5 else "score", ("gate", "test")[n % 2], ("target", "judge")[n % 7 == 0], "m")
+            cost = 0.25 * n if n % 4 else None
+            yield (f"k{n}", b"{}", 0, *labels, n % 3, *tokens, cost, float(n % 9) or None, 1.0, int(n % 11 == 0))
+
+    places = ", ".join("?" * 16)
+    columns = "key, value, encoding, kind, stage, role, model, calls, prompt_tokens, completion_tokens, cached_tokens, "
+    columns += "reasoning_tokens, usd, elapsed_s, created_at, shared"
+    old.executemany(f"INSERT INTO entries ({columns}) VALUES ({places})", list(rows(0)))
+    old.commit()
+    old.close()
+    read_only = Database(path, read_only=True)
+    before = read_only.ledger(), read_only.count("chat"), read_only.count(None)
+    read_only.close()
+    database = Database(path)
+    assert (database.ledger(), database.count("chat"), database.count(None)) == before
+    database.insert_many(list(rows(60)))
+    for row in rows(100):  # twenty keys are there already and change nothing
+        database.insert(row)
+    summed = [tuple(row) for row in database._connection.execute(_LEDGER)]
+    assert [tuple(vars(row).values()) for row in database.ledger()] == summed
+    assert database.count(None) == 160 and database.count("score") == 32
+    database.close()

@@ -107,7 +107,8 @@ class ModelSection(  # the bases' fields come first, the last base's at the very
     """Script of the scripted backend: a .yaml or .py file, or module:function; blank takes the built-in toy."""
 
     shared_cache: Annotated[str, Key(change="any")] = ""
-    """Journal file shared by several runs, looked up before a model is called; blank for none."""
+    """Journal file or `postgresql://` address shared by several runs, looked up before a model is called; blank for
+    none."""
     prices: Annotated[str, Key(change="any")] = ""
     """YAML file with prices that override the shipped table; blank for none."""
     backend_options: Options = Field(default_factory=dict[str, Any])

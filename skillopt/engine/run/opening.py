@@ -24,6 +24,7 @@ from skillopt.engine.run.executor import create_executor
 from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.models import ModelMaker, Need, asked_roles, probe, shared_by_runs
+from skillopt.engine.run.postgres import Postgres, is_postgres
 from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index, load_env, starting_skill
 from skillopt.engine.run.spending.budget import Budget, Limits
 from skillopt.engine.run.spending.spent import remember_in, spent_before
@@ -42,6 +43,7 @@ from skillopt.optimizer.veto import complaints
 from skillopt.records.directory import RunDir
 from skillopt.records.events import Notice
 from skillopt.store.atomic import clean_stale
+from skillopt.store.filesystem import filesystem_of, is_shared
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock
 from skillopt.work.executor import Executor
@@ -84,10 +86,28 @@ def _executor(config: Config, given: Given, stack: AsyncExitStack) -> Executor:
     return executor
 
 
+def _shared_answers(config: Config, emit: Events) -> Path | Postgres | None:
+    """A file or a server, whose password is concealed. Raises `ConfigError` for an address that is none."""
+    address = config.model.shared_cache
+    if not is_postgres(address):
+        return Path(address) if address else None
+    server = Postgres(address)
+    emit.conceal(server.secrets)
+    return server
+
+
 def _journal(
     config: Config, run_dir: RunDir, emit: Events, given: Given, *, answers: Path | None, replay: bool
 ) -> Journal:
-    cache = Path(config.model.shared_cache) if config.model.shared_cache else None
+    cache = _shared_answers(config, emit)
+    filesystem = filesystem_of(run_dir.root)
+    if is_shared(filesystem) and not replay:
+        emit(
+            Notice(
+                text=f"the run directory is on {filesystem}: its journal works without a write-ahead log, each answer "
+                "waits for the server, and no other program reads it meanwhile; a local disk is faster"
+            )
+        )
     answers = answers or (given.commons.answers if given.commons is not None else None)
     return Journal.open(
         run_dir.journal,
