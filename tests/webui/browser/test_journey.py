@@ -73,7 +73,8 @@ def _review(driver, page: str, place) -> None:
 
 def _decide(driver, which: int, choice: str, who: str) -> None:
     section = driver.find_elements(By.CSS_SELECTOR, "section.review")[which]
-    section.find_element(By.CSS_SELECTOR, f"input[value={choice}]").click()
+    radio = section.find_element(By.CSS_SELECTOR, f"input[value={choice}]")
+    driver.execute_script("arguments[0].click()", radio)  # the page may still be scrolling
     section.find_element(By.NAME, "by").send_keys(who)
     section.find_element(By.TAG_NAME, "form").submit()
     until(driver, lambda: f"ed by {who}" in text_of(driver), "the decision")
