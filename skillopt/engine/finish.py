@@ -39,6 +39,7 @@ from skillopt.optimizer.context import Tally
 from skillopt.records.codec import encode
 from skillopt.records.events import RunEnd
 from skillopt.records.items import readable_name
+from skillopt.records.label_table import label_tables
 from skillopt.records.schema import Summary, TokenCount
 from skillopt.records.vocabulary import Stage
 from skillopt.report.report import render_report
@@ -166,6 +167,7 @@ def _write(context: RunContext, state: TrainState, summary: Summary, draft: Skil
     write_products(context, state, draft)
     run_dir.write("summary.json", summary.to_json())
     names = {item.id: readable_name(item.id, _question(item)) for item in context.test}
-    report = render_report(summary, state.history, context.initial.text, state.best.skill.text, names)
+    report = render_report(summary, state.history, context.initial.text, state.best.skill.text, names,
+                           label_tables(run_dir.root))  # fmt: skip
     run_dir.write("report.md", report)
     write_logs(context)

@@ -11,10 +11,12 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from skillopt.records.items import readable_name
+from skillopt.records.label_table import LabelTable, label_tables
 from skillopt.records.reading import Run
 from skillopt.records.schema import GateRecord, StepRecord, Summary
 from skillopt.report.epochs import epochs_section
 from skillopt.report.factorial import line_effects
+from skillopt.report.labels import labels_section
 from skillopt.report.next_steps import next_section
 from skillopt.report.reasons import alarms, candidate_counts, nothing_measured, why_nothing
 from skillopt.report.reflection import notes_section, reflection_remarks
@@ -30,6 +32,7 @@ def report_of(run: Run) -> str:
         run.initial.text,
         run.best.text,
         {row.id: readable_name(row.id, row.question or "") for row in run.rollouts("test_eval").values()},
+        label_tables(run.root),
     )
 
 
@@ -39,14 +42,17 @@ def render_report(
     initial_text: str,
     best_text: str,
     names: Mapping[str, str] | None = None,
+    labels: tuple[LabelTable | None, LabelTable | None] = (None, None),
 ) -> str:
-    """The report as Markdown. `names` are readable ones of the test items, by id."""
+    """The report as Markdown. `names` are readable ones of the test items, by id; `labels` the tables of the sealed
+    test, where the scorer reads labels."""
     parts = [
         f"# {headline(summary, initial_text, best_text)}",
         _lead(summary, steps, initial_text == best_text),
         next_section(summary, steps, unchanged=initial_text == best_text),
         sealed_test(summary, names),
         task_types(summary),
+        labels_section(*labels),
         _steps(steps),
         line_effects(steps),
         _edits(steps, initial_text, best_text),
