@@ -105,7 +105,9 @@ async def test_every_node_does_a_unit(executor: RayExecutor) -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:6379"])
 async def test_an_address_where_nobody_is_is_one_line(cluster: TwoNodes, address: str) -> None:
     executor = RayExecutor(RaySettings(address=address, start_seconds=120))
-    with pytest.raises((ConfigError, WorkerLost), match=r"cluster|connection") as caught:
+    with pytest.raises(
+        ConfigError, match=f"the Ray cluster at {address} cannot be used: nobody answers there"
+    ) as caught:
         await executor.run(Work(f"{HERE}:double", {"n": 1}))
     assert "\n" not in str(caught.value)
     await executor.aclose()

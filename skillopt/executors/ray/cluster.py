@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 from typing import TYPE_CHECKING
 
 from skillopt.core.errors import ConfigError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _OBJECT_STORE_BYTES = 80_000_000
 _SHOWN = 300
+_ANSWER_S = 15.0
 
 
 def prepare_environment(settings: RaySettings) -> None:
@@ -46,6 +48,7 @@ def prepare_environment(settings: RaySettings) -> None:
 
 def connect(settings: RaySettings, cores: int) -> None:
     """Connect, or start a cluster. Raises `ConfigError` naming the address."""
+    _refuse_silence(settings.address)
     library = ray()
     logging.getLogger("ray").setLevel(logging.ERROR)
     common: dict[str, object] = {
@@ -75,6 +78,20 @@ def connect(settings: RaySettings, cores: int) -> None:
             else "run the same command again, or use executor.kind=local"
         )
         raise ConfigError(f"{where} cannot be used: {words}", hint=hint) from error
+
+
+def _refuse_silence(address: str) -> None:
+    """A wrong address is told at once; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in address:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+    except OSError as error:
+        raise ConfigError(
+            f"the Ray cluster at {address} cannot be used: nobody answers there ({error})",
+            hint="is it up? (ray status)",
+        ) from error
 
 
 def cores_of_cluster() -> float:

@@ -171,6 +171,8 @@ class RayExecutor:
                 raise
             except (OSError, Lost) as error:
                 self._unconnected += 1
+                if not self._connected:
+                    raise ConfigError(f"{_where(self._settings)} cannot be used: its connection {error}") from error
                 raise Lost(f"could not be made: {error}") from error
             self._unconnected = 0
             self._pool, self._connected = pool, True
@@ -253,10 +255,13 @@ def create(settings: RaySettings, *, attempts: int, registry: Registry) -> RayEx
     return RayExecutor(settings, attempts=attempts, registry=registry)
 
 
+def _where(settings: RaySettings) -> str:
+    return f"the Ray cluster at {settings.address}" if settings.address else "Ray on this machine"
+
+
 def _unreachable(settings: RaySettings, how: str) -> CircuitOpen:
-    where = f"the Ray cluster at {settings.address}" if settings.address else "Ray on this machine"
     return CircuitOpen(
-        f"{where} was lost and could not be reached again: {how}",
+        f"{_where(settings)} was lost and could not be reached again: {how}",
         hint="bring it up and run the same command: what is done is kept",
     )
 
