@@ -31,7 +31,7 @@ class TwoNodes:
         self.token = secrets.token_hex(32) if token else ""
         self.port = _free_port()
         self.env = {**os.environ, **self.access, MARK: self.mark, "PYTHONPATH": str(ROOT)}
-        self.env["RAY_USAGE_STATS_ENABLED"] = "0"
+        self.env |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_raylet_start_wait_time_s": str(_START_S)}
         self.start_head()
         self.start_second(second)
 
@@ -53,7 +53,7 @@ class TwoNodes:
 
     def _start(self, env: Mapping[str, str], *arguments: str) -> None:
         command = [str(Path(sys.executable).parent / "ray"), "start", "--num-cpus=1", "--disable-usage-stats",
-                   "--object-store-memory=80000000", "--min-worker-port=0", "--max-worker-port=0", *arguments]  # fmt: skip
+                   "--object-store-memory=80000000", *arguments]  # fmt: skip
         done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=_START_S, check=False)
         if done.returncode:
             self.stop()
