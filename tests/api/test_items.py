@@ -113,7 +113,7 @@ def test_what_is_wrong_with_items_is_one_line() -> None:
         ([*ITEMS, "text"], r"items\[40\] is str"),
         ([*ITEMS, {"question": "q", "answer": {1, 2}}], r"items\[40\]: field 'answer' has no JSON form"),
         ([*ITEMS, {"question": "q", "answer": float("nan")}], r"items\[40\]: field 'answer' has no JSON form"),
-        ([*ITEMS, ITEMS[0]], "item id 'box-0' stands twice"),
+        ([*ITEMS, {**ITEMS[0], "question": "another"}], "item id 'box-0' stands twice"),
         (42, "items cannot be int"),
         ({"a": 1}, "items cannot be dict"),
     ]
@@ -148,3 +148,16 @@ def test_a_function_judges_items_without_an_answer_field() -> None:
     with pytest.raises(DataError, match="field 'answer' is missing"):
         plan(rows)
     assert sizes(plan(rows, scorer=lambda answer, item: answer == item["label"], prompt="{{ question }}")) == (6, 6, 8)
+
+
+def test_conversations_and_copies_in_a_list() -> None:
+    from skillopt.api.given.items import held_items
+
+    chats = [
+        {"messages": [{"role": "user", "content": f"{n % 20} + 1?"}, {"role": "assistant", "content": str(n % 20 + 1)}]}
+        for n in range(40)
+    ]
+    held = held_items(chats, 42)
+    rows = [row.data for part in held.rows.values() for row in part]
+    assert len(rows) == 20 and all(set(row) == {"id", "question", "answer"} for row in rows)
+    assert {row["answer"] for row in rows} == {str(n + 1) for n in range(20)}

@@ -20,6 +20,7 @@ from skillopt.core.item import SPLITS, Item
 from skillopt.core.json_types import JsonValue
 from skillopt.envs.base import Splits
 from skillopt.envs.data.loading import Row
+from skillopt.envs.data.own import reshaped, without_copies
 from skillopt.envs.data.splits import CUT_REASON
 
 FEWEST = 12
@@ -69,6 +70,7 @@ def held_items(items: ItemsLike, seed: int) -> HeldItems:
     if isinstance(items, Splits):
         return split_items(items.train, items.selection, items.test)
     rows, typed = _rows(items, "items")
+    rows, _ = without_copies(rows)
     refuse_few(len(rows))
     order = sorted(rows, key=lambda row: text_digest(f"{seed}:{digest(dict(row.data))}"))
     cut = cut_for(len(order))
@@ -115,7 +117,8 @@ def _rows(items: object, name: str) -> tuple[list[Row], bool]:
             if entry.task_type:
                 data, typed = {**data, "task_type": entry.task_type}, True
         elif isinstance(entry, Mapping):
-            data = {str(key): value for key, value in cast("Mapping[object, object]", entry).items()}
+            named = {str(key): value for key, value in cast("Mapping[object, object]", entry).items()}
+            data = dict(reshaped(named))
         else:
             raise DataError(
                 f"{where} is {type(entry).__name__}", hint="an item is a dict with named fields, or an Item"

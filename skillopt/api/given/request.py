@@ -34,7 +34,8 @@ from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.output_directory import OUTPUTS
 from skillopt.engine.run.prepare import read_skill
 from skillopt.envs.base import Env
-from skillopt.envs.data.loading import item_files, read_rows, the_items_file
+from skillopt.envs.data.loading import item_files, read_items, the_items_file
+from skillopt.envs.data.own import own_rows
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.registry import settings_schemas
 from skillopt.envs.scorers.base import Scorer
@@ -208,11 +209,11 @@ class _Making:
         if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
             self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
             files = [file for name in _SPLIT_FOLDERS if (path / name).is_dir() for file in item_files(path / name)[:1]]
-            self._say_prompt([dict(row.data) for file in files for row in read_rows(file)])
+            self._say_prompt([dict(row.data) for file in files for row in own_rows(read_items(file)).rows])
             return
         self.says |= {"env.split_mode": "ratio", "env.data_path": str(path)}
         if path.exists():
-            rows = read_rows(the_items_file(path) if path.is_dir() else path)
+            rows = own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows
             refuse_few(len(rows))
             if not self.files and not self._configured("env.split_ratio"):
                 self.says["env.split_ratio"] = cut_for(len(rows)).words
