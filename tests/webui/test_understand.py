@@ -1,0 +1,71 @@
+"""Views to understand a run by answer for recorded runs, act only with a form token, and name no place outside."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from skillopt.records.reading import open_run
+from skillopt_webui.server import build
+from skillopt_webui.settings import Settings
+from skillopt_webui.understand.tabs import TABS
+from tests.records.recorded import NOW
+
+
+@pytest.fixture
+def client(tmp_path: Path):
+    for name in ("paired", "no_baseline"):
+        shutil.copytree(NOW / name, tmp_path / "outputs" / name)
+    with TestClient(build(Settings(roots=(tmp_path / "outputs",))), base_url="http://127.0.0.1") as made:
+        yield made
+
+
+def page_of(client: TestClient, name: str) -> str:
+    return re.search(rf"/run/{name}-[0-9a-f]{{10}}", client.get("/").text)[0]
+
+
+@pytest.mark.parametrize("name", ["paired", "no_baseline"])
+def test_every_view_answers(client: TestClient, name: str) -> None:
+    base = page_of(client, name)
+    for tab in TABS:
+        answer = client.get(f"{base}/{tab.slug}")
+        assert answer.status_code == 200 and f'aria-current="page">{tab.title}' in answer.text, tab.slug
+    assert client.get(f"{base}/skill?version=0&against=best").status_code == 200
+    saved = client.get(f"{base}/result/file.html")
+    assert saved.headers["content-disposition"].endswith(f'filename="{name}.html"') and "<script" not in saved.text
+
+
+def test_a_decision_needs_the_form_token_and_is_written_down(client: TestClient, tmp_path: Path) -> None:
+    base = page_of(client, "paired")
+    shown = client.get(f"{base}/review").text
+    name = re.search(r'name="change" value="([^"]+)"', shown)[1]
+    form = {"change": name, "choice": "accept", "by": "Ada"}
+    assert client.post(f"{base}/review/decide", data=form).status_code == 403
+    token = re.search(r'name="_csrf" value="([^"]+)"', shown)[1]
+    answer = client.post(f"{base}/review/decide", data={**form, "_csrf": token})
+    assert answer.status_code == 200 and "accepted by Ada" in answer.text
+    record = open_run(tmp_path / "outputs/paired").review
+    assert record.of(name).by == "Ada" and record.accepted
+    bad = client.post(f"{base}/review/decide", data={**form, "choice": "change", "text": " ", "_csrf": token})
+    assert bad.status_code == 400 and "the new text is empty" in bad.text
+    bad = client.post(f"{base}/review/export", data={"to": "/etc", "_csrf": token})
+    assert bad.status_code == 400 and "is no agent that is known here" in bad.text
+
+
+def test_the_skill_can_be_taken_home_as_a_package(client: TestClient) -> None:
+    answer = client.get(f"{page_of(client, 'paired')}/review/package.zip")
+    assert answer.status_code == 200
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as package:
+        assert any(name.endswith("SKILL.md") for name in package.namelist())
+
+
+def test_runs_are_compared(client: TestClient) -> None:
+    chosen = "&".join(f"run={page_of(client, name).removeprefix('/run/')}" for name in ("paired", "no_baseline"))
+    assert "has no sealed test" in client.get(f"/compare?{chosen}").text
+    assert "Two runs or more" in client.get("/compare").text
