@@ -33,6 +33,7 @@ from skillopt.engine.run.telling.frame import ended_by, outcome_of
 from skillopt.engine.signal import control, refuse_constant
 from skillopt.engine.stages.record import buffer_entry, rate, step_record, write_state, write_step
 from skillopt.engine.stages.result import Built, StepResult, Upcoming
+from skillopt.engine.stages.scripts import broken_at_start
 from skillopt.engine.state import TrainState
 from skillopt.engine.step import run_step
 from skillopt.engine.test_reserve import set_aside_for_end
@@ -76,6 +77,8 @@ async def _train(context: RunContext, rule: AcceptanceRule, length: Length) -> R
     context.run_dir.write("skills/skill_v0000.md", context.initial.text)
     keep_files(context.config, context.run_dir.root)
     tally = Tally()
+    for text in await broken_at_start(context):
+        context.emit(Notice(text=text))
     try:
         await control(context)
         state = rule.opened(await baseline(context, tally), context)

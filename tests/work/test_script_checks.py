@@ -11,7 +11,7 @@ import pytest
 from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.package import PackagedFile, bundled
 from skillopt.core.skill import Skill
-from skillopt.engine.stages.scripts import without_broken_files
+from skillopt.engine.stages.scripts import broken_at_start, without_broken_files
 from skillopt.store.journal import Journal
 from skillopt.work.script_checks import language, own_test_files, parse_fault, run_own_tests
 
@@ -63,7 +63,10 @@ async def test_an_edit_that_fails_the_packages_own_tests_is_vetoed(tmp_path) -> 
         optimizer=SimpleNamespace(insert_after_fallback="skip"),
         env=SimpleNamespace(skill_init="", skill_files="", skill_file_chars=200),
     )
-    context = cast("Any", SimpleNamespace(config=config, journal=journal))
+    broken = Skill(bundled("# Add\n", [PackagedFile("a.sh", "if true\n"), PackagedFile("b.md", "if true\n")]))
+    context = cast("Any", SimpleNamespace(config=config, journal=journal, initial=broken))
+    (told,) = await broken_at_start(context)
+    assert told.startswith("warning: a.sh does not parse: a.sh")
     good, wrong = Edit("append", None, "Be brief."), Edit("replace", "    return a + b", "    return a - b")
     patch, vetoed = await without_broken_files(context, skill, Patch((wrong, good)))
     assert patch.edits == (good,)

@@ -56,6 +56,13 @@ async def without_broken_files(context: RunContext, before: Skill, patch: Patch)
     return patch, vetoed
 
 
+async def broken_at_start(context: RunContext) -> list[str]:
+    """What does not parse in the package that training starts from, a warning each."""
+    files = [file for file in context.initial.files if language(file.path, file.content)]
+    faults = await gather_all([_parsed(context, file) for file in files])
+    return [f"warning: {f.path} does not parse: {fault}" for f, fault in zip(files, faults, strict=True) if fault]
+
+
 def _touched(context: RunContext, skill: Skill, patch: Patch) -> dict[int, str]:
     """The file that each edit changes, by the edit's place; SKILL.md is none."""
     found: dict[int, str] = {}
