@@ -15,7 +15,7 @@ from skillopt.gate.interval import mean_interval
 from skillopt.gate.pvalue import two_sided_p
 
 Standing = Literal["held", "regressed", "not measured"]
-_MOST = 10_000
+_MOST = 2_000
 
 
 @dataclass(frozen=True)

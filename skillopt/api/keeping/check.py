@@ -82,6 +82,8 @@ async def check_suite(
 ) -> Checked:
     """Check one of `claims` suites; their chance of a single false alarm is kept together. Raises `ConfigError` or
     `DataError` for what cannot be checked at all; what could not be measured is in the result."""
+    if wish.margin is not None and not 0 <= wish.margin < 1:
+        raise ConfigError(f"margin {wish.margin:g}", hint="give a number from 0 to below 1")
     with tempfile.TemporaryDirectory(prefix="skillopt-check-") as scratch:
         asking = _Asking(suite, wish, Path(scratch), claims, watch, interrupt)
         try:
