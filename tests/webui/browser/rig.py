@@ -47,12 +47,20 @@ class Server:
             [sys.executable, "-m", "skillopt_webui.app", "--port", str(port), *arguments],
             cwd=place, env=environ, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
+        try:
+            self.base, self.port = self._ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _ready(self) -> tuple[str, int]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert "http://" in line, f"the server did not start: {line!r}"
         found = urlsplit(line.split()[-1])
-        self.base, self.port = f"http://{found.netloc}", found.port or 0
-        _answers(self.base)
+        base = f"http://{found.netloc}"
+        _answers(base)
+        return base, found.port or 0
 
     def kill(self) -> None:
         """At once."""
@@ -77,7 +85,7 @@ def _answers(base: str) -> None:
     from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
     refused = retry_if_exception_type(httpx.TransportError)
-    tries = Retrying(retry=refused, stop=stop_after_delay(60), wait=wait_fixed(0.05))
+    tries = Retrying(retry=refused, stop=stop_after_delay(180), wait=wait_fixed(0.05))
     tries(lambda: httpx.get(f"{base}/static/app.css", trust_env=False))
 
 
