@@ -16,7 +16,9 @@ from skillopt.core.offers import offers
 from skillopt.core.redact import redact, redact_reply
 from skillopt.model.call import Call, reply_from_json
 from skillopt.model.prices import Price, PriceTable
+from skillopt.model.traffic.breaker import Breaker
 from skillopt.model.traffic.lanes import Lane, Lanes, prefix_of
+from skillopt.model.traffic.limiter import Limiter
 from skillopt.model.traffic.pool import LimiterPool, Limits
 from skillopt.model.traffic.reply_warnings import symptoms
 from skillopt.model.traffic.retry import Backoff
@@ -128,7 +130,6 @@ class Client:
         """`others` are further endpoints that serve the role, beside `backend`'s; `on_call` hears of every answer, from
         the model or from the journal; `advise` what to do after a fault."""
         self.role: Role = role
-        self.backend = backend
         self.journal = journal
         self.meter = meter
         self.lanes = Lanes(
@@ -161,6 +162,25 @@ class Client:
     def model(self) -> str:
         """The model that is asked for."""
         return self.backend.model
+
+    @property
+    def backend(self) -> Backend:
+        """Who asks the endpoint, the first of several."""
+        return self.lanes.every[0].backend
+
+    @backend.setter
+    def backend(self, backend: Backend) -> None:
+        self.lanes.every[0].backend = backend
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter of the endpoint, the first of several."""
+        return self.lanes.every[0].limiter
+
+    @property
+    def breaker(self) -> Breaker:
+        """The breaker of the endpoint, the first of several."""
+        return self.lanes.every[0].breaker
 
     async def _ask(self, request: ChatRequest, key: str) -> Recorded:
         """Make a call. Its deadline begins when the SDK is there: the deadline is for answers."""

@@ -73,6 +73,8 @@ class Limiter:
         self.tokens = stricter(None, tokens_per_minute)
         self._clock = clock
         self._waiting: list[_Waiter] = []
+        self._unserved = 0
+        """Counted, because a pool of endpoints asks each of them before every call."""
         self._order = itertools.count()
         self._sent = 0
         self._paused_until = 0.0
@@ -87,7 +89,7 @@ class Limiter:
     @property
     def waiting(self) -> int:
         """Calls without a place yet."""
-        return sum(not w.ready.done() for w in self._waiting)
+        return self._unserved
 
     @property
     def paused_for(self) -> float:
@@ -131,6 +133,7 @@ class Limiter:
     async def _acquire(self, priority: int, tokens: int, again: bool) -> Slot:
         ready: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, _Waiter(priority, not again, next(self._order), tokens, ready))
+        self._unserved += 1
         self._grant()
         if ready.done():
             return ready.result()
@@ -142,6 +145,7 @@ class Limiter:
                 self._give_back()
             else:
                 ready.cancel()
+                self._unserved -= 1
             raise
 
     def _give_back(self) -> None:
@@ -165,6 +169,7 @@ class Limiter:
             if self.requests is not None:
                 self.requests.spend(now, 1)
             entry = self.tokens.spend(now, waiter.tokens) if self.tokens is not None else None
+            self._unserved -= 1
             waiter.ready.set_result(Slot(self._sent, self.busy, self, entry))
 
     def _next(self) -> _Waiter:
