@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from skillopt.api.runs.training import Ended
-from skillopt.api.shown.power import detectable_gain, points_of, shows
+from skillopt.api.shown.power import points_of, shows
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
 from skillopt.engine.finish import RunResult
 from skillopt.forecast.range import Range
+from skillopt.gate.power import NOISE, smallest_gain
 from skillopt.records.schema import Summary
 
 
@@ -99,4 +100,6 @@ def test_a_detectable_gain_is_said_with_its_assumptions():
 
 def test_the_readme_says_what_twenty_items_show():
     readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    assert f"With 20 selection items only gains of {points_of(detectable_gain(20))} points or more" in readme
+    gain = smallest_gain(20, NOISE, alpha=level_of(EvaluationSection().gate_alpha, 1))  # as `look_level` under `proof`
+    assert gain is not None
+    assert f"With 20 selection items only gains of {points_of(gain)} points or more are proven" in readme
