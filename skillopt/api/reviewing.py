@@ -62,8 +62,9 @@ def review(run: str | Path) -> Review:
     """The changes of a run's best skill with what was decided. Raises `RunDirError` for a text that the run does not
     explain.
 
-    >>> [change.decision for change in review("outputs/demo").changes]  # doctest: +SKIP
-    [None, None]
+    >>> review("no_such_run")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    skillopt.core.errors.RunDirError: no_such_run...
     """
     opened = open_run(Path(run))
     traced, record = _traced(opened), opened.review or ReviewRecord()

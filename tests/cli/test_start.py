@@ -12,8 +12,10 @@ from skillopt.api.runs.training import Ended
 from skillopt.api.shown.power import points_of, shows
 from skillopt.cli import faults, train
 from skillopt.cli.console import Screen
+from skillopt.config.schema.evaluation import EvaluationSection
 from skillopt.engine.finish import RunResult
 from skillopt.forecast.range import Range
+from skillopt.gate.alpha import level_of
 from skillopt.gate.power import NOISE, smallest_gain
 from skillopt.records.schema import Summary
 
