@@ -252,12 +252,14 @@ def _mark(row: Row) -> str | None:
 
 
 def _refuse_marked(path: Path, rows: Sequence[Row]) -> None:
-    """A ratio must not deal out items that say where they belong: test is never a fallback for train."""
+    """A ratio must not deal out items that say where they belong: test is never a fallback for train. A word that is
+    no split's name (`holdout`) says so too."""
     marks = {_mark(row) for row in rows}
     if rows and marks == {"test"}:
         raise DataError(f"{path}: all {len(rows)} items are marked split=test", hint="add train and val items")
     for row in rows:
-        if _mark(row) not in (None, "train"):
+        value = row.data.get("split")
+        if _mark(row) not in (None, "train") or (isinstance(value, str) and value.strip() and _mark(row) is None):
             raise row.fault(
                 f"is marked split={row.data['split']!r}, but env.split_mode=ratio would deal it out at random",
                 hint="store the items as a split directory, or remove the field 'split'",

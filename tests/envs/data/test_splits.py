@@ -182,6 +182,20 @@ def test_test_items_are_never_dealt_out_by_a_ratio(tmp_path: Path) -> None:
         load_splits(Config(data_path=str(data)), SOURCE)
 
 
+@pytest.mark.parametrize("word", ["holdout", "Hold-Out", "eval", "private"])
+def test_a_mark_that_is_no_splits_name_is_not_dealt_out(tmp_path: Path, word: str) -> None:
+    data = write(tmp_path / "raw.json", [qa(f"i{n}", split=word if n == 13 else "train") for n in range(20)])
+    with pytest.raises(DataError, match=f"i13.*split='{word}'"):
+        load_splits(Config(data_path=str(data)), SOURCE)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", None, 3])
+def test_an_empty_mark_is_none(tmp_path: Path, blank: object) -> None:
+    data = write(tmp_path / "raw.json", [qa(f"i{n}", split=blank) for n in range(20)])
+    found = load_splits(Config(data_path=str(data)), SOURCE)
+    assert len(found.train) + len(found.selection) + len(found.test) == 20
+
+
 def test_a_manifest_that_was_not_materialised_names_item_and_command(tmp_path: Path) -> None:
     split_dir(tmp_path, [{"id": "k1"}], [{"id": "k2"}], [{"id": "k3"}])
     for config in (
