@@ -34,6 +34,7 @@ from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.output_directory import OUTPUTS
 from skillopt.engine.run.prepare import read_skill
 from skillopt.envs.base import Env
+from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import item_files, read_items, the_items_file
 from skillopt.envs.data.own import own_rows
 from skillopt.envs.jsonl.settings import JsonlSettings
@@ -206,12 +207,16 @@ class _Making:
 
     def _say_path(self, path: Path) -> None:
         self._say_jsonl()
+        address = str(path)
+        if is_hub_address(path):
+            hub = hub_file(path)
+            path, address = hub.path, hub.address
         if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
             self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
             files = [file for name in _SPLIT_FOLDERS if (path / name).is_dir() for file in item_files(path / name)[:1]]
             self._say_prompt([dict(row.data) for file in files for row in own_rows(read_items(file)).rows])
             return
-        self.says |= {"env.split_mode": "ratio", "env.data_path": str(path)}
+        self.says |= {"env.split_mode": "ratio", "env.data_path": address}
         if path.exists():
             rows = own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows
             refuse_few(len(rows))

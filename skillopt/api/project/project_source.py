@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +19,7 @@ from skillopt.api.project.judging import Judging, judging_of
 from skillopt.api.project.template import template_of
 from skillopt.api.shown.power import items_to_prove
 from skillopt.core.errors import DataError
+from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import read_items
 from skillopt.envs.data.own import own_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
@@ -67,7 +68,13 @@ class Source:
 
 def source_of(asked: ProjectRequest) -> Source:
     """The user's items, or the sample. Raises `DataError` or `ConfigError`."""
-    return _user_data(asked, asked.data) if asked.data is not None else _sample(asked)
+    if asked.data is None:
+        return _sample(asked)
+    if not is_hub_address(asked.data):
+        return _user_data(asked, asked.data)
+    hub = hub_file(asked.data)
+    found = _user_data(asked, hub.path)
+    return replace(found, said=(f"data/{hub.path.name}: a copy of {hub.address}", *found.said))
 
 
 def refuse_one_selection_item(ratio: str, selection: int, total: int) -> None:

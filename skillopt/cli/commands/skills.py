@@ -33,7 +33,9 @@ def init(
     directory: Annotated[Path, typer.Argument(help="Where to make the project.")] = Path("."),
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Your items (JSON, JSONL, CSV, TSV, Parquet); they are copied. Default: a sample."),
+        typer.Option(
+            "--data", help="Your items (JSON, JSONL, CSV, TSV, Parquet, hf://…); they are copied. Default: a sample."
+        ),
     ] = None,
     scorer: Annotated[
         str, typer.Option("--scorer", help=f"When an answer is right: {', '.join(SCORERS)}, or module:function.")

@@ -76,7 +76,7 @@ class EnvSection(Section):
     split_dir: str = ""
     """Directory with ready splits for the split_dir mode."""
     data_path: str = ""
-    """Data file or directory for the ratio mode."""
+    """Data file or directory for the ratio mode, or hf://org/name@revision/path of the Hugging Face hub."""
     split_output_dir: str = ""
     """Where a generated split is written; blank puts it into the run directory."""
     exec_timeout: Annotated[Seconds, Key(change="any")] = 120

@@ -18,6 +18,7 @@ from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLIT_ALIASES, SPLITS, Item
 from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.base import EnvConfig, Splits
+from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import ITEM_SUFFIXES, ItemFile, Row, item_files, read_items, the_items_file
 from skillopt.store.atomic import write_json
 
@@ -165,7 +166,8 @@ def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, An
             "env.data_path is blank, and env.split_mode=ratio cuts its splits from that file",
             hint="set env.data_path, or env.split_mode=split_dir with env.split_dir",
         )
-    path = Path(config.data_path)
+    hub = hub_file(config.data_path) if is_hub_address(config.data_path) else None
+    path = hub.path if hub else Path(config.data_path)
     if not path.exists():
         raise DataError(f"{path}: env.data_path does not exist", hint=_command(source))
     file = source.read(the_items_file(path) if path.is_dir() else path)
@@ -183,14 +185,15 @@ def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, An
     train, val = sizes[0], sizes[0] + sizes[1]
     placed = {"train": placed_rows[:train], "selection": placed_rows[train:val], "test": placed_rows[val:]}
     manifest: dict[str, Any] = {
-        "source": config.data_path,
+        "source": hub.address if hub else config.data_path,
         "mode": "ratio",
         "ratio": ":".join(map(str, ratio)),
         "seed": config.split_seed,
         "counts": {FOLDERS[split]: len(placed[split]) for split in SPLITS},
     }
-    if file.notes:
-        manifest["warnings"] = list(file.notes)
+    notes = [*file.notes, *([hub.note] if hub and hub.note else [])]
+    if notes:
+        manifest["warnings"] = notes
     return placed, manifest
 
 

@@ -63,9 +63,7 @@ def fetch(
     errors = import_module("huggingface_hub.errors")
     base = (endpoint or HUB).rstrip("/")
     try:
-        info: Any = library.HfApi(endpoint=base).dataset_info(repo, revision=revision, files_metadata=True)
-        commit = str(info.sha)
-        entries = {str(entry.rfilename): entry for entry in cast("Sequence[Any]", info.siblings or ())}
+        commit, entries = _entries(library, base, repo, revision)
         wanted = sorted(name for name in entries if any(fnmatch.fnmatch(name, pattern) for pattern in patterns))
         if not wanted:
             raise DataError(f"{repo} at {revision}: the hub lists no file {' or '.join(patterns)}")
@@ -78,6 +76,29 @@ def fetch(
     except _refusals(errors) as error:
         raise _worded(repo, revision, base, error, errors) from error
     return Fetched(files, {"dataset": repo, "revision": commit, "files": sums})
+
+
+def listed(repo: str, revision: str, *, endpoint: str = "") -> list[str]:
+    """The names of all files of a revision. Raises `DataError` in the hub's words."""
+    library = _library()
+    errors = import_module("huggingface_hub.errors")
+    base = (endpoint or HUB).rstrip("/")
+    try:
+        return sorted(_entries(library, base, repo, revision)[1])
+    except _refusals(errors) as error:
+        raise _worded(repo, revision, base, error, errors) from error
+
+
+def cached(repo: str, name: str, commit: str) -> Path | None:
+    """A file of a commit that was fetched before; asks nobody. Raises `ConfigError` without the library."""
+    found: object = _library().try_to_load_from_cache(repo, name, revision=commit, repo_type="dataset")
+    return Path(found) if isinstance(found, str) else None
+
+
+def _entries(library: Any, base: str, repo: str, revision: str) -> tuple[str, dict[str, Any]]:
+    """The commit of a revision and its files."""
+    info: Any = library.HfApi(endpoint=base).dataset_info(repo, revision=revision, files_metadata=True)
+    return str(info.sha), {str(entry.rfilename): entry for entry in cast("Sequence[Any]", info.siblings or ())}
 
 
 def _library() -> ModuleType:
