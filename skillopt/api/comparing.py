@@ -82,7 +82,7 @@ def compare(
         asked = Arguments(items=items, scorer=scorer, prompt=prompt, config=config, overrides=more, budget=budget,
                           seed=seed)  # fmt: skip
         return _measured(asked, skills or {}, targets or {}, no_skill, split, out, on_event, replay)
-    given = {_name(run, number): run for number, run in enumerate(runs, start=1)} | named
+    given = dict(zip(_names(runs), runs, strict=True)) | named
     if len(runs) + len(named) < 2 or len(given) < 2:
         raise DataError(f"compare takes two runs or more, got {len(given)}")
     opened = {name: run.run if isinstance(run, Result) else open_run(Path(run)) for name, run in given.items()}
@@ -122,9 +122,14 @@ def _measured(
     return Comparison(grid.table, grid)
 
 
-def _name(run: Result | str | Path, number: int) -> str:
-    path = run.directory if isinstance(run, Result) else Path(run)
-    return f"{path.name or 'run'}" if number == 1 else f"{path.name or 'run'} ({number})"
+def _names(runs: Sequence[Result | str | Path]) -> list[str]:
+    """A run's own directory; with a number where an earlier one is called the same."""
+    names: list[str] = []
+    for run in runs:
+        name = (run.directory if isinstance(run, Result) else Path(run)).name or "run"
+        same = sum(other == name or other.startswith(f"{name} (") for other in names)
+        names.append(f"{name} ({same + 1})" if same else name)
+    return names
 
 
 def _tested(run: Run) -> Measured:

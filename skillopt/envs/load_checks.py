@@ -3,9 +3,9 @@ spent.
 
 For every environment: the right answer stands in the prompt; one input has two right answers; two right answers are
 one to the scorer, or lose a sign, a point or everything; an answer that is right by the items is wrong to the scorer;
-an empty answer is right. Each is a sentence with counts and an example. Nothing is asked of a model, and a score that
-is not there at once (a judge, a program) is left to the positive control. Whether a gold value stands in a prompt by
-chance is told by how often another item's does.
+an empty answer is right. Each is a sentence with counts and an example. Nothing is asked of a model, and no code of a
+user's own is called here, where nothing holds it: functions, programs and judges are the positive control's. Whether a
+gold value stands in a prompt by chance is told by how often another item's does.
 """
 
 from __future__ import annotations
@@ -42,6 +42,16 @@ class ComparesForms(Protocol):
 
     def gold_form(self, item: Item, text: str) -> str | None:
         """Two answers of one form are one answer; an empty form is nothing; None: there is no such form."""
+        ...
+
+
+@runtime_checkable
+class SaysHowItScores(Protocol):
+    """An environment of which not every scorer is a plain comparison."""
+
+    @property
+    def scores_at_once(self) -> bool:
+        """Whether a score waits for nothing and calls nothing of the user's."""
         ...
 
 
@@ -208,6 +218,8 @@ def _meaning(gold: str) -> str:
 def _scored(env: Env, items: Sequence[Item]) -> Iterator[str]:
     if not offers(env, KnowsReplies) or needs_judge(env) or offers(env, Episodic):
         return
+    if not _is_ours(env) or (offers(env, SaysHowItScores) and not env.scores_at_once):
+        return
     wrong: list[str] = []
     empty: list[str] = []
     asked = 0
@@ -228,6 +240,11 @@ def _scored(env: Env, items: Sequence[Item]) -> Iterator[str]:
         yield f"no answer can be right for {count}, the right one is wrong to the scorer: {wrong[0]}"
     if empty:
         yield f"an empty answer is right for {len(empty)} of {asked} items, for example {empty[0]}"
+
+
+def _is_ours(env: Env) -> bool:
+    """Whether its scoring is this package's: quick, and sure to come back."""
+    return type(env).__module__.startswith(f"{__package__}.")
 
 
 def _now(coroutine: Coroutine[object, None, Outcome]) -> Outcome | None:

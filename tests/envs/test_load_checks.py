@@ -125,3 +125,19 @@ def test_published_tasks_are_in_order(name: str, answer: str, scorer: str) -> No
     rows = json.loads(shared(f"bbh/{name}.json").read_text(encoding="utf-8"))["examples"]
     said = found(rows, "{{ input }}", answer_field=answer, scorer=scorer)
     assert [line for line in said if "another right answer" not in line] == []
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        {"name": "callable", "function": "fatal_scorer:score"},
+        {"name": "all_of", "parts": ["exact", {"name": "callable", "function": "fatal_scorer:score"}]},
+    ],
+)
+def test_no_function_of_a_users_own_is_called_at_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scorer: dict[str, Any]
+) -> None:
+    """It may hang, or end the process: it runs in the executor, and nowhere else."""
+    (tmp_path / "fatal_scorer.py").write_text("import os\n\ndef score(answer, item):\n    os._exit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    assert found(BOXES, answer_field="gold", scorer=scorer) == []

@@ -125,6 +125,10 @@ class JsonlEnv:
         return self._scorer.rests_on(attempt) if offers(self._scorer, ScoresAttempts) else None
 
     @property
+    def scores_at_once(self) -> bool:
+        return not offers(self._scorer, ScoresAttempts)
+
+    @property
     def needs_judge(self) -> bool:
         return self._scorer.needs_judge
 
