@@ -60,7 +60,7 @@ EVERYTHING = {
 """Every optional mechanism that can be on together."""
 
 
-@pytest.mark.cases(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "settings",
     [

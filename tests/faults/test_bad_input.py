@@ -66,8 +66,15 @@ async def test_the_same_id_in_two_splits(rig: Rig) -> None:
 
 
 async def test_the_same_id_twice_in_one_split(rig: Rig) -> None:
-    items(rig, "val", [toy.toy_item(n) for n in (20, 21, 22, 21)])
+    other = {**toy.toy_item(21), "answer": "elm"}
+    items(rig, "val", [*(toy.toy_item(n) for n in (20, 21, 22)), other])
     assert "box-21" in await refused(rig)
+
+
+async def test_an_exact_copy_is_one_item_and_is_told(rig: Rig) -> None:
+    items(rig, "val", [toy.toy_item(n) for n in (20, 21, 22, 21)])
+    ended = await rig.train("run")
+    assert ended.code == 0 and "1 exact copy of other rows left out" in ended.out
 
 
 @pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "-0.5", "2", "'good'", "None", "True"])

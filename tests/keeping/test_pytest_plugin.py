@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.keeping.suites import GOOD, PARTLY, forgetting, write_suite_of
@@ -66,6 +67,7 @@ def test_no_suite():
 """
 
 
+@pytest.mark.thorough
 def test_each_outcome(tmp_path: Path) -> None:
     import skillopt
 

@@ -63,7 +63,7 @@ def provider() -> Generator[Provider]:
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
-    threading.Thread(target=http.serve_forever, daemon=True).start()
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
     yield made
     if made.hold is not None:
         made.answers = [(503, {}, {})]

@@ -115,7 +115,7 @@ def test_own_items_become_a_project_with_one_rendered_prompt(settings: Settings,
 
 def _without_answer(place: Path) -> Path:
     path = place / "none.jsonl"
-    path.write_text('{"question": "a", "colour": "red"}\n' * 60)
+    path.write_text("".join(f'{{"question": "{n}?", "place": "here {n}", "colour": "red"}}\n' for n in range(60)))
     return path
 
 

@@ -140,13 +140,15 @@ async def open_run_context(
     initial = _checked_start(config, env, splits, emit, need, given)
     async with AsyncExitStack() as stack:
         run_dir = _claim(out_root, stack)
-        env, splits = _data(config, env, splits, out_root, emit, given)
+        env, splits = _data(config, env, splits, out_root, given)
         journal = _journal(config, run_dir, emit, given, answers=answers, replay=replay)
         stack.push_async_callback(journal.aclose)
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
         run_dir.logs.mkdir(exist_ok=True)
         emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
+        for warning in splits.manifest.get("warnings", ()):  # not before: an event has its run's id
+            emit(Notice(text=f"warning: {warning}"))
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
         executor = _executor(config, given, stack)
@@ -192,7 +194,7 @@ def _claim(out_root: Path, stack: AsyncExitStack) -> RunDir:
     return run_dir
 
 
-def _data(config: Config, env: Env, splits: Splits, out_root: Path, emit: Events, given: Given) -> tuple[Env, Splits]:
+def _data(config: Config, env: Env, splits: Splits, out_root: Path, given: Given) -> tuple[Env, Splits]:
     """Environment and items, now that the directory is ours: a generated split goes into it."""
     if config.env.split_mode == "ratio" and not config.env.split_output_dir:
         if splits.manifest.get("mode") == "ratio":
@@ -201,8 +203,6 @@ def _data(config: Config, env: Env, splits: Splits, out_root: Path, emit: Events
             env, splits = load_env(config, out_root, given)
     if given.write_items is not None:
         given.write_items()
-    for warning in splits.manifest.get("warnings", ()):
-        emit(Notice(text=f"warning: {warning}"))
     return env, splits
 
 

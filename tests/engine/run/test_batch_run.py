@@ -135,6 +135,7 @@ async def _killed(rig: Rig, at: tuple[int, ...], when: str) -> int:
 _KEPT: list[dict[str, bytes]] = []
 
 
+@pytest.mark.thorough
 async def test_kill_9_at_a_few_requests(rig: Rig) -> None:
     _KEPT.clear()
     assert await _killed(rig, (2, 4, 9), "after") == 3

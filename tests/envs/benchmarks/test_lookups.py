@@ -52,7 +52,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setattr(lookups, "refuse_private", lambda url: None)
     yield f"http://127.0.0.1:{server.server_address[1]}", asked
     server.shutdown()

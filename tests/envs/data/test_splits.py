@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from skillopt.envs.data.loading import read_rows
 from skillopt.envs.data.splits import items_needed, load_splits, parse_ratio, split_sizes
 from skillopt.envs.searchqa.dataloader import SOURCE
 from tests.envs.conftest import Config, qa, shared, split_dir, write
+
+NEEDS_ARROW = pytest.mark.skipif(find_spec("pyarrow") is None, reason='Parquet files need pip install "skillopt[data]"')
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_the_same_items_from_every_shape(tmp_path: Path, name: str) -> None:
         ("a.jsonl", '{"id": 1}\n{"id":', "line 2"),
         ("a.csv", "id,text\n1,a,b\n", "line 2"),
         ("a.csv", "id,id\n1,2\n", "header"),
-        ("a.parquet", "", ".parquet"),
+        pytest.param("a.parquet", "", ".parquet", marks=NEEDS_ARROW),
     ],
 )
 def test_malformed_files_name_file_and_place(tmp_path: Path, name: str, text: str, said: str) -> None:

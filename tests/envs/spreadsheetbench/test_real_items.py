@@ -37,6 +37,7 @@ def test_all_of_them_are_read() -> None:
     assert preview(ROOT / cases_of(read[0])[0].given).startswith("Sheet '")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_gold_is_right_and_the_untouched_input_is_not() -> None:
     """Ninety pairs of workbooks, some of them large: 6 s."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
@@ -90,6 +91,7 @@ def respond(request):
 """
 
 
+@pytest.mark.thorough
 def test_a_run_of_the_command_line_appears_and_outlives_the_server(driver, tmp_path):
     config = write_project(tmp_path / "configs", train__num_epochs=1)
     (tmp_path / "configs/script.py").write_text(SLOW)

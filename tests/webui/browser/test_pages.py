@@ -104,6 +104,7 @@ axe.run(document, {resultTypes: ['violations']}).then(r => done(
 """
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious_and_narrow_screens_do_not_scroll_sideways(driver, server, theme):
     import axe_core_python

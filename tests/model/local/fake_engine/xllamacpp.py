@@ -55,5 +55,5 @@ class Server:
             time.sleep(60)
         server = ThreadingHTTPServer(("127.0.0.1", params.port), _Handler)
         server.params, server.lock = params, threading.Lock()
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         self.listening_address = f"http://127.0.0.1:{server.server_address[1]}"
