@@ -14,7 +14,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
             if rig.MISSING:
                 item.add_marker(pytest.mark.skip(reason=rig.MISSING))
 
