@@ -35,7 +35,7 @@ class Lane:
     weight: float = 1.0
     closed: str = ""
     clock: Callable[[], float] = time.monotonic
-    _failures: int = 0
+    _rest_s: float = SHORTEST_REST_S
     _rests_until: float = 0.0
 
     @property
@@ -54,13 +54,13 @@ class Lane:
         return self.clock() < self._rests_until
 
     def rest(self) -> None:
-        """A call found nobody, or got no answer: half a second's rest, and twice as long each time in a row."""
-        self._failures += 1
-        self._rests_until = self.clock() + min(LONGEST_REST_S, SHORTEST_REST_S * 2.0 ** (self._failures - 1))
+        """A call got no answer: half a second's rest, and twice as long each time in a row."""
+        self._rests_until = self.clock() + self._rest_s
+        self._rest_s = min(LONGEST_REST_S, 2 * self._rest_s)
 
     def well(self) -> None:
         """It answered."""
-        self._failures, self._rests_until = 0, 0.0
+        self._rest_s, self._rests_until = SHORTEST_REST_S, 0.0
 
     @property
     def free(self) -> bool:
@@ -99,10 +99,10 @@ class Lanes:
             self._orders[prefix] = known
         return known
 
-    def choose(self, prefix: str, without: Collection[Lane]) -> Lane | None:
-        """Where a call goes now; `without` are those that have just failed it, asked again only where nobody else is.
-        None while all of them are down."""
-        up = [lane for lane in self.order(prefix) if not lane.closed and lane.breaker.may_try]
+    def choose(self, prefix: str, without: Collection[Lane], shut: Collection[Lane] = ()) -> Lane | None:
+        """Where a call goes now; `without` are those that have just failed it, asked again only where nobody else is,
+        `shut` those that take no call for the moment. None while none takes any."""
+        up = [lane for lane in self.order(prefix) if not lane.closed and lane not in shut and lane.breaker.may_try]
         fresh = [lane for lane in up if lane not in without and not lane.rests]
         fresh = fresh or [lane for lane in up if lane not in without] or up
         if not fresh:

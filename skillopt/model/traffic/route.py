@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from skillopt.core.aio import stop
 from skillopt.core.errors import CircuitOpen, DeadlineExceeded, FatalModelError, TransientModelError
-from skillopt.model.traffic.breaker import LOOK_UP_S
 from skillopt.model.traffic.lanes import Lane, Lanes
 from skillopt.model.traffic.passage import Down, Passage
 from skillopt.model.traffic.retry import Deadline
@@ -84,16 +84,18 @@ class Route:
 
     async def attempt(self, send: Callable[[Lane], Awaitable[T]], *, used: Callable[[T], int | None]) -> T:
         """Choose, wait for a place, send, and tell limiter and breaker."""
+        shut: set[Lane] = set()
         while True:
-            lane = self._lanes.choose(self._prefix, self._failed)
+            lane = self._lanes.choose(self._prefix, self._failed, shut)
             if lane is None:
                 await self._waits()
+                shut.clear()
                 continue
             self.lane = lane
             try:
                 reply = await self._passage(lane).attempt(lambda to=lane: send(to), used=used)
             except Down:
-                lane.rest()
+                shut.add(lane)
                 continue
             except (TransientModelError, DeadlineExceeded) as error:
                 self._failed.add(lane)
@@ -104,11 +106,15 @@ class Route:
             return reply
 
     async def _waits(self) -> None:
-        """All are down: until one of them may be tried."""
+        """None takes the call now: until one of them may."""
         for lane in self._lanes.open:
+            self.lane = lane
             lane.breaker.check()
-        left = [lane.breaker.outage.next_in for lane in self._lanes.open if lane.breaker.outage is not None]
-        await asyncio.sleep(min([LOOK_UP_S, *(seconds for seconds in left if seconds > 0)]) + 0.001)
+        waits = [asyncio.ensure_future(lane.breaker.changed()) for lane in self._lanes.open]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await stop(waits)
 
     def _passage(self, lane: Lane) -> Passage:
         found = self._passages.get(lane)

@@ -236,3 +236,42 @@ async def test_a_refusal_halves_that_endpoint_only(tmp_path: Path) -> None:
     other = next(lane for lane in pool.lanes.every if lane is not home)
     assert home.limiter.width < 8 and other.limiter.width == 8
     assert pool.journal.count("chat") == 8
+
+
+class _SlowBackoff(QuickBackoff):
+    def wait(self, attempt: int, error: BaseException | None) -> float:
+        del attempt, error
+        return 0.05
+
+
+@pytest.mark.parametrize("width", [4, 64])
+async def test_calls_that_find_all_endpoints_dead_wait_for_those_that_were_sent(tmp_path: Path, width: int) -> None:
+    """More failures in a row than either breaker takes, while the calls that met them have attempts left."""
+    spots = places(2)
+    for spot in spots:
+        spot.fault = lambda: TransientModelError("nobody is there", unreachable=True)
+    pool = Pool(tmp_path / "j", *spots, width=width)
+    pool.client.backoff = _SlowBackoff()
+
+    async def later(n: int) -> ChatReply:
+        while n >= 12 and sum(pool.counts()) < 12:
+            await asyncio.sleep(0)
+        return await pool.client.chat(ask(f"item {n}"))
+
+    found = await asyncio.gather(*(later(n) for n in range(40)), return_exceptions=True)
+    assert {type(each) for each in found} <= {CircuitOpen, TransientModelError}
+    assert any(isinstance(each, CircuitOpen) for each in found)
+    assert any("is asked no more" in line for line in pool.told)
+
+
+def test_a_rest_doubles_up_to_half_a_minute_however_often_it_fails(tmp_path: Path) -> None:
+    lane = Pool(tmp_path / "j", *places(1)).lanes.every[0]
+    lane.clock = lambda: 100.0
+    rests: list[float] = []
+    for _ in range(2000):
+        lane.rest()
+        rests.append(lane._rests_until - 100.0)
+    assert rests[:8] == [0.5, 1, 2, 4, 8, 16, 30, 30] and rests[-1] == 30
+    lane.well()
+    lane.rest()
+    assert lane._rests_until == 100.5
