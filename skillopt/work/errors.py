@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from skillopt.core.errors import SkillOptError
+from skillopt.core.errors import CircuitOpen, SkillOptError
+
+LOST_IN_A_ROW = 15
+"""So many workers lost with no answer between them are no accident: the run is stopped."""
 
 
 class WorkerLost(SkillOptError):
@@ -28,3 +31,12 @@ class FromWorker(Exception):
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
+
+
+def given_up(name: str, attempts: int, how: str, *, in_a_row: int, hint: str) -> WorkerLost | CircuitOpen:
+    """A unit whose last attempt lost its worker; `hint` is for the run that is stopped because of it."""
+    times = "once" if attempts == 1 else f"{attempts} times"
+    words = f"worker lost: {name} was tried {times}, and its worker {how}"
+    if in_a_row >= LOST_IN_A_ROW:
+        return CircuitOpen(f"{words}; {in_a_row} workers were lost in a row", hint=hint)
+    return WorkerLost(words)

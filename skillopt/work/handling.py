@@ -85,3 +85,12 @@ def raised(failure: JsonObject) -> SkillOptError:
     if kind == "ConfigError":
         return ConfigError(message, hint=hint)
     return WorkFailed(message, kind=kind, detail=str(failure.get("detail") or ""), hint=hint)
+
+
+def value_of(answer: JsonObject) -> JsonObject:
+    """The value of a worker's answer. Raises what the work raised."""
+    if "error" in answer:
+        raise raised(cast("JsonObject", answer["error"]))
+    if "value" not in answer:
+        raise WorkFailed("was cancelled by its own worker", kind="cancelled")
+    return cast("JsonObject", answer["value"])

@@ -13,15 +13,14 @@ import itertools
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import cast
 
 from skillopt.core.aio import stop, undisturbed
 from skillopt.core.errors import CircuitOpen
 from skillopt.core.json_types import JsonObject
 from skillopt.work.blobs import Blobs
-from skillopt.work.errors import WorkerLost, WorkFailed
+from skillopt.work.errors import WorkerLost, WorkFailed, given_up
 from skillopt.work.frozen import FrozenWatch
-from skillopt.work.handling import raised
+from skillopt.work.handling import value_of
 from skillopt.work.member import Lost, Member, open_member
 from skillopt.work.registry import Handler, Registry
 from skillopt.work.slots import Slots, cores, memory_mb
@@ -30,7 +29,6 @@ from skillopt.work.unit import Work
 _PER_SHARED_WORKER = 8
 """What is lost together when such a worker is killed."""
 _CANCEL_S = 10.0
-_LOST_IN_A_ROW = 15
 
 
 class LocalExecutor:
@@ -70,7 +68,7 @@ class LocalExecutor:
         async with self._slots.hold(work.needs):
             for attempt in range(1, attempts + 1):
                 try:
-                    return _value(await self._attempt(handler, message, work.deadline_s))
+                    return value_of(await self._attempt(handler, message, work.deadline_s))
                 except Lost as error:
                     self.repeated += 1
                     if attempt == attempts or self._closed:
@@ -193,7 +191,7 @@ class LocalExecutor:
                 continue
             if "error" in answer:
                 self._give_back(member)
-            _value(answer)
+            value_of(answer)
             return member
         raise AssertionError("at least one attempt is made")
 
@@ -204,14 +202,8 @@ class LocalExecutor:
             self._give_back(member)
 
     def _given_up(self, name: str, attempts: int, error: Lost) -> WorkerLost | CircuitOpen:
-        times = "once" if attempts == 1 else f"{attempts} times"
-        words = f"worker lost: {name} was tried {times}, and its worker {error}"
-        if self._lost_in_a_row >= _LOST_IN_A_ROW:
-            return CircuitOpen(
-                f"{words}; {self._lost_in_a_row} workers were lost in a row",
-                hint="run the same command with executor.kind=inline to see the cause",
-            )
-        return WorkerLost(words)
+        hint = "run the same command with executor.kind=inline to see the cause"
+        return given_up(name, attempts, str(error), in_a_row=self._lost_in_a_row, hint=hint)
 
     def _message(self, verb: str, handler: Handler, work: Work) -> JsonObject:
         return {
@@ -238,12 +230,12 @@ class _Session:
 
     async def step(self, payload: JsonObject) -> JsonObject:
         """See `Session.step`."""
-        return _value(await self._asked("step", payload))
+        return value_of(await self._asked("step", payload))
 
     async def close(self) -> None:
         """Let the other side clean up; a worker that is gone has nothing to clean."""
         if self._usable and self._member.alive:
-            _value(await self._asked("close", {}))
+            value_of(await self._asked("close", {}))
 
     async def _asked(self, verb: str, payload: JsonObject) -> JsonObject:
         if not self._usable:
@@ -256,15 +248,6 @@ class _Session:
             raise WorkerLost(f"worker lost: the session of {self._work.name} {error}") from error
         self._usable = True
         return answer
-
-
-def _value(answer: JsonObject) -> JsonObject:
-    """The value of an answer. Raises what the work raised."""
-    if "error" in answer:
-        raise raised(cast("JsonObject", answer["error"]))
-    if "value" not in answer:
-        raise WorkFailed("was cancelled by its own worker", kind="cancelled")
-    return cast("JsonObject", answer["value"])
 
 
 async def _all(members: list[Member]) -> None:

@@ -143,18 +143,23 @@ class Member:
 
 async def open_member(*, shared: bool, blobs: str) -> Member:
     """Start a worker. Raises `OSError` when no process can be started, `Lost` when it ends at once."""
+    member, _ = await begun(BOOT, {"blobs": blobs, "shared": shared}, shared=shared, seconds=_START_S)
+    return member
+
+
+async def begun(boot: str, hello: JsonObject, *, shared: bool, seconds: float) -> tuple[Member, JsonObject]:
+    """Start a process of this package that serves requests; it and its first answer. Raises `OSError`, `Lost`."""
     program = await start(
-        (sys.executable, "-c", BOOT, _ROOT),
+        (sys.executable, "-c", boot, _ROOT),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     stdin, stdout = program.process.stdin, program.process.stdout
     assert stdin is not None and stdout is not None
-    path = [entry or os.getcwd() for entry in sys.path]
-    stdin.write(frames.encode({"path": path, "blobs": blobs, "shared": shared}))
+    stdin.write(frames.encode({**hello, "path": [entry or os.getcwd() for entry in sys.path]}))
     try:
-        ready = await asyncio.wait_for(frames.receive(stdout), _START_S)
+        ready = await asyncio.wait_for(frames.receive(stdout), seconds)
     except asyncio.TimeoutError:
         ready = None
     except BaseException:
@@ -164,4 +169,4 @@ async def open_member(*, shared: bool, blobs: str) -> Member:
     if ready is None:
         await member.end()
         raise Lost(await member.how())
-    return member
+    return member, ready

@@ -94,7 +94,7 @@ async def test_last_words_hold_no_secret(pool: LocalExecutor) -> None:
 
 
 async def test_a_pool_that_loses_every_unit_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillopt.work.local._LOST_IN_A_ROW", 5)
+    monkeypatch.setattr("skillopt.work.errors.LOST_IN_A_ROW", 5)
     pool = LocalExecutor(slots=2, attempts=1)
     for _ in range(4):
         with pytest.raises(WorkerLost, match="was tried once"):

@@ -13,7 +13,6 @@ import itertools
 import shutil
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
 
 from skillopt.core.aio import undisturbed
 from skillopt.core.errors import CircuitOpen, ConfigError
@@ -21,15 +20,14 @@ from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object,
 from skillopt.executors.ray.link import end_pool, open_pool
 from skillopt.executors.ray.settings import RaySettings
 from skillopt.work.blobs import Blobs
-from skillopt.work.errors import WorkerLost, WorkFailed
-from skillopt.work.handling import raised
+from skillopt.work.errors import WorkerLost, given_up
+from skillopt.work.handling import value_of
 from skillopt.work.member import Lost, Member
 from skillopt.work.registry import Handler, Registry
 from skillopt.work.unit import Work
 
 _CANCEL_S = 20.0
 """The pool process gives a worker up after ten."""
-_LOST_IN_A_ROW = 15
 _UNCONNECTED_IN_A_ROW = 3
 
 
@@ -67,7 +65,7 @@ class RayExecutor:
     async def run(self, work: Work) -> JsonObject:
         """See `Executor.run`. Raises `CircuitOpen` when workers are lost again and again."""
         handler = self._registry.find(work.name)
-        return _value(await self._repeated(self._message("run", handler, work), work))
+        return value_of(await self._repeated(self._message("run", handler, work), work))
 
     @asynccontextmanager
     async def session(self, work: Work) -> AsyncGenerator[_Session]:
@@ -75,7 +73,7 @@ class RayExecutor:
         handler = Handler(self._registry.find(work.name).target)
         session = _Session(self, next(self._numbers), work)
         message = {**self._message("open", handler, work), "session": session.number}
-        _value(await self._repeated(message, work))
+        value_of(await self._repeated(message, work))
         assert self._pool is not None
         session.pool = self._pool
         try:
@@ -94,11 +92,11 @@ class RayExecutor:
             answer = await self.asked(await self._connected_pool(), message)
         except Lost as error:
             raise WorkerLost(f"the connection to the cluster {error}") from error
-        return [as_object(node) for node in as_array(_value(answer).get("nodes"))]
+        return [as_object(node) for node in as_array(value_of(answer).get("nodes"))]
 
     async def facts(self) -> JsonObject:
         """Workers, cores and refused late answers, for people and tests."""
-        return _value(await self.asked(await self._connected_pool(), {"do": "facts"}))
+        return value_of(await self.asked(await self._connected_pool(), {"do": "facts"}))
 
     async def aclose(self) -> None:
         """See `Executor.aclose`."""
@@ -192,14 +190,8 @@ class RayExecutor:
         }
 
     def _given_up(self, name: str, attempts: int, how: str) -> WorkerLost | CircuitOpen:
-        times = "once" if attempts == 1 else f"{attempts} times"
-        words = f"worker lost: {name} was tried {times}, and its worker {how}"
-        if self._lost_in_a_row >= _LOST_IN_A_ROW:
-            return CircuitOpen(
-                f"{words}; {self._lost_in_a_row} workers were lost in a row",
-                hint="skillopt doctor --executor ray looks at every node; executor.kind=local needs no cluster",
-            )
-        return WorkerLost(words)
+        hint = "skillopt doctor --executor ray looks at every node; executor.kind=local needs no cluster"
+        return given_up(name, attempts, how, in_a_row=self._lost_in_a_row, hint=hint)
 
     def _store(self) -> Blobs:
         if self._blobs is None:
@@ -218,12 +210,12 @@ class _Session:
 
     async def step(self, payload: JsonObject) -> JsonObject:
         """See `Session.step`."""
-        return _value(await self._asked("step", payload))
+        return value_of(await self._asked("step", payload))
 
     async def close(self) -> None:
         """Let the other side clean up; a worker that is gone has nothing to clean."""
         if self._usable:
-            _value(await self._asked("close", {}))
+            value_of(await self._asked("close", {}))
 
     async def _asked(self, verb: str, payload: JsonObject) -> JsonObject:
         pool = self.pool
@@ -264,15 +256,6 @@ def _unreachable(settings: RaySettings, how: str) -> CircuitOpen:
         f"{_where(settings)} was lost and could not be reached again: {how}",
         hint="bring it up and run the same command: what is done is kept",
     )
-
-
-def _value(answer: JsonObject) -> JsonObject:
-    """The value of an answer. Raises what the work raised."""
-    if "error" in answer:
-        raise raised(cast("JsonObject", answer["error"]))
-    if "value" not in answer:
-        raise WorkFailed("was cancelled by its own worker", kind="cancelled")
-    return cast("JsonObject", answer["value"])
 
 
 async def _undone(opening: asyncio.Task[Member]) -> None:
