@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,10 +15,12 @@ from skillopt.agents.settings import AgentSettings
 from skillopt.config import ExecutorSection
 from skillopt.config.executor_only import executor_section
 from skillopt.core.errors import ConfigError
+from skillopt.core.json_types import JsonObject, as_object
 from skillopt.engine.run.doctor_nodes import node_check
 from skillopt.engine.run.executor import create_executor, refuse_travelling
 from skillopt.executors.ray import crew as crew_room
 from skillopt.executors.ray import worker as worker_room
+from skillopt.executors.ray.actor import NodeWorker
 from skillopt.executors.ray.code import own_code
 from skillopt.executors.ray.crew import Crew
 from skillopt.executors.ray.executor import RayExecutor
@@ -28,6 +30,8 @@ from skillopt.executors.ray.shares import fair
 from skillopt.executors.ray.worker import Gone, Worker
 from skillopt.harnesses.codex import Codex
 from skillopt.harnesses.job import Endpoint
+from skillopt.work.inline import InlineExecutor
+from skillopt.work.local import LocalExecutor
 from skillopt.work.unit import Needs, Work
 
 
@@ -214,6 +218,26 @@ def test_what_is_demanded_of_a_node(said: dict[str, Any], words: str) -> None:
         raise fault_of({**good, **said}, settings) or AssertionError("it was accepted")
     if said == {"token": False}:
         assert fault_of({**good, **said}, RaySettings(address="head:6379", insecure=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"), [(ValueError("odd"), "ValueError"), (SystemExit(3), ""), (KeyboardInterrupt(), "")]
+)
+def test_the_end_of_an_actor_is_no_failure_of_its_unit(ends: BaseException, said: str) -> None:
+    class Ending(InlineExecutor):
+        async def run(self, work: Work) -> JsonObject:
+            raise ends
+
+    worker = NodeWorker()
+    worker._executor = cast("LocalExecutor", Ending())
+    message: JsonObject = {
+        "do": "run", "target": "a:b", "payload": {}, "files": {}, "version": "", "deadline_s": 5.0, "open_s": None,
+    }  # fmt: skip
+    if said:
+        assert as_object(asyncio.run(worker.do(1, message))["error"])["type"] == said
+    else:
+        with pytest.raises(type(ends)):
+            asyncio.run(worker.do(1, message))
 
 
 @pytest.mark.parametrize(

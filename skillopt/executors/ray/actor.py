@@ -98,8 +98,9 @@ class NodeWorker:
         except WorkFailed as error:
             said = {"type": error.kind, "message": error.message, "hint": error.hint, "detail": error.detail}
             return {"error": cast("JsonObject", said)}
-        except BaseException as error:  # noqa: BLE001
-            # It goes to the driver with its traceback, which raises it there.
+        except Exception as error:  # noqa: BLE001
+            # It goes to the driver with its traceback, which raises it there. A `SystemExit` here is the actor's own
+            # end, since work runs in other processes: a lost worker, no failure of the unit.
             return {"error": failure_of(error)}
         finally:
             self._units.pop(number, None)
