@@ -113,14 +113,13 @@ async def test_an_address_where_nobody_is_is_one_line(cluster: TwoNodes, address
     await executor.aclose()
 
 
-@pytest.mark.xfail(reason="no unit runs, but the line speaks of lost workers instead of the missing token")
 async def test_a_cluster_without_a_token_is_refused(needs_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = TwoNodes(token=False)
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     monkeypatch.setenv("RAY_AUTH_TOKEN", "f" * 64)
     try:
         executor = RayExecutor(RaySettings(address=nodes.address))
-        with pytest.raises(ConfigError, match=r"asks for no token|cannot be used"):
+        with pytest.raises(ConfigError, match="asks for no token"):
             await executor.run(Work(f"{HERE}:double", {"n": 1}))
         await executor.aclose()
         monkeypatch.setenv("RAY_AUTH_MODE", "disabled")

@@ -6,10 +6,13 @@ none. Faults of the set-up are one `ConfigError` each.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
 import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from skillopt.core.errors import ConfigError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 _OBJECT_STORE_BYTES = 80_000_000
 _SHOWN = 300
 _ANSWER_S = 15.0
+_STATUS_S = 60.0
 
 
 def prepare_environment(settings: RaySettings) -> None:
@@ -49,6 +53,8 @@ def prepare_environment(settings: RaySettings) -> None:
 def connect(settings: RaySettings, cores: int) -> None:
     """Connect, or start a cluster. Raises `ConfigError` naming the address."""
     _refuse_silence(settings.address)
+    if settings.address and not settings.insecure and serves_strangers(settings.address):
+        raise no_token(settings.address)
     library = ray()
     logging.getLogger("ray").setLevel(logging.ERROR)
     common: dict[str, object] = {
@@ -92,6 +98,27 @@ def _refuse_silence(address: str) -> None:
             f"the Ray cluster at {address} cannot be used: nobody answers there ({error})",
             hint="is it up? (ray status)",
         ) from error
+
+
+def serves_strangers(address: str) -> bool:
+    """Whether the cluster answers a caller without a token. Asked by a process of its own: Ray reads its mode once."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
+    command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    with contextlib.suppress(subprocess.TimeoutExpired):  # then connecting says what is wrong
+        asked = subprocess.run(
+            command, env={**env, "RAY_AUTH_MODE": "disabled"}, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_STATUS_S, check=False,
+        )  # fmt: skip
+        return asked.returncode == 0
+    return False
+
+
+def no_token(address: str) -> ConfigError:
+    """The refusal of a cluster that serves whoever reaches it."""
+    return ConfigError(
+        f"the cluster at {address} asks for no token: whoever reaches it runs programs there as you",
+        hint="start its nodes with RAY_AUTH_MODE=token, or set executor.ray_insecure: true",
+    )
 
 
 def cores_of_cluster() -> float:

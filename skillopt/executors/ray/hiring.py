@@ -67,10 +67,7 @@ def fault_of(said: JsonObject, settings: RaySettings) -> ConfigError | None:
             hint="install the same there; a run must not be scored by two versions",
         )
     if settings.address and not settings.insecure and not said.get("token"):
-        return ConfigError(
-            f"the cluster at {settings.address} asks for no token: whoever reaches it runs programs there as you",
-            hint="start its nodes with RAY_AUTH_MODE=token, or set executor.ray_insecure: true",
-        )
+        return cluster.no_token(settings.address)
     return None
 
 
