@@ -7,6 +7,10 @@ import json
 import pytest
 import yaml
 
+from skillopt.api.project.fields import fields_of
+from skillopt.api.project.projects import ProjectRequest, make_project
+from skillopt.api.project.template import template_of
+from skillopt.core.errors import SkillOptError
 from skillopt.envs.templates import Template
 
 
@@ -120,9 +124,6 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
     ],
 )  # fmt: skip
 def test_what_is_guessed_and_what_is_asked_for(tmp_path, rows, says, refused):
-    from skillopt.api.project.projects import ProjectRequest, make_project
-    from skillopt.core.errors import SkillOptError
-
     items(tmp_path / "rows.jsonl", rows)
     asked = ProjectRequest(tmp_path / "made", tmp_path / "rows.jsonl", backend="scripted")
     if refused:
@@ -135,3 +136,42 @@ def test_what_is_guessed_and_what_is_asked_for(tmp_path, rows, says, refused):
     assert made.gold and made.prompt and made.gold not in made.prompt.splitlines()
     unexpected = [text for text in made.warnings if "conversations" not in text]
     assert unexpected == []
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({"docId": "d{n}", "data_split": "dev", "metadata": {"subject": "x{n}"}}, []),
+        ({"type": "bridge", "question_type": "free", "problem version": "text only", "Fold": 3}, []),
+        ({"ref": "94c35e80-a390-4db5-92db-9e52217a42{n}", "commit": "0123456789abcdef{n}"}, []),
+        ({"goldAnswer": "so it is {n}", "workedSteps": "first {n}", "hint": "try {n}", "Chain of Thought": "{n}"}, []),
+        ({"source": "page {n} of the report", "type": "a longer text number {n}"}, ["source", "type"]),
+    ],
+)
+def test_what_is_said_about_an_item_is_no_part_of_its_prompt(tmp_path, more, shown):
+    filled = [
+        {k: v.replace("{n}", str(n)) if isinstance(v, str) else v for k, v in more.items()} for n in range(10, 40)
+    ]
+    rows = [{"question": f"q{n}?", **extra, "answer": f"word{n}"} for n, extra in enumerate(filled)]
+    items(tmp_path / "rows.jsonl", rows)
+    asked = ProjectRequest(tmp_path / "made", tmp_path / "rows.jsonl", answer_field="answer", backend="scripted")
+    made = make_project(asked)
+    assert [line.partition(":")[0] for line in made.prompt.splitlines() if ":" in line] == (
+        [*shown, "question"] if shown else []
+    )
+    said = " ".join(made.said)
+    assert all((f"{name} (" in said) == (name not in shown) for name in more), said
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt"),
+    [
+        (lambda n: {"source": ["Hund", "Katze"][n % 2] + str(n), "target": f"dog{n}"}, "Hund0"),
+        (lambda n: {"id": n, "type": "abc"[n % 3], "label": "xyz"[n % 3]}, "a"),
+        (lambda n: {"Question": f"q{n}", "Correct Answer": f"a{n}"}, "q0"),
+    ],
+)
+def test_a_name_for_what_is_said_about_an_item_is_shown_where_nothing_else_is_asked(tmp_path, row, prompt):
+    rows = [row(n) for n in range(30)]
+    fields = fields_of("rows", rows, "", ("choices",))
+    assert Template(template_of(fields, rows), name="t").render({"item": rows[0], **rows[0]}) == prompt

@@ -1,8 +1,9 @@
 """What the fields of a person's items are: the right answer, what may be shown, what must not be.
 
 The right answer is the field whose name says so. Fields with another name for an answer, and fields that end with the
-right answer, are never shown. Names of all rows count. Where two fields could be the answer, or none, a person has to
-say it (`Undecided`).
+right answer, are never shown; identifiers and what is said about an item (split, type, metadata) only where there is
+nothing else. Names of all rows count. Where two fields could be the answer, or none, a person has to say it
+(`Undecided`).
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from skillopt.core.json_types import JsonValue
 from skillopt.envs.data.fields import root_of, shown_value, value_at
 from skillopt.envs.scorers.base import Gold
 
-SURE = ("gold", "gold_answer", "ground_truth", "final_answer", "correct_answer", "correct", "answerkey", "answer_key",
+SURE = ("gold", "gold_answer", "ground_truth", "final_answer", "correct_answer", "correct", "answer_key", "answerkey",
         "expected", "expected_output", "expected_answer", "ideal")  # fmt: skip
 LIKELY = ("answer", "answers", "label", "target", "output", "category", "class", "sentiment", "intent", "solution",
           "completion", "response", "labels", "reference", "reference_answer")  # fmt: skip
 _NEVER_SHOWN = re.compile(
     r"(?:.*_)?(?:answers?|solutions?|gold|golds|labels?|targets?|rationales?|explanations?|reasoning|cot|chain_of_thought|"
-    r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?)",
-    re.IGNORECASE,
+    r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?|"
+    r"gold(?:en)?_\w+|derivations?|hints?(?:_text)?|thoughts?|worked_\w+)"
 )
-_HOUSEKEEPING = re.compile(
-    r"_?id|uid|uuid|key|idx|index|.*_(?:id|idx|index|uid|url)|split|source|url|level|difficulty|canary|license", re.I
+_IDENTIFIERS = re.compile(r"id|ids|uid|uuid|guid|key|idx|index|.*_(?:id|ids|idx|index|uid|uuid|guid|url|hash)")
+_ABOUT = re.compile(
+    r"url|level|difficulty|canary|license|(?:.*_)?(?:split|fold|subset|metadata|meta)|meta_\w+|(?:created|updated)_at"
 )
+_PERHAPS_ABOUT = re.compile(r"source|(?:.*_)?(?:type|version)")
+"""Also the name of an input, so it counts only where few values come back again and again."""
+_IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=.*[a-f])(?=.*\d)[0-9a-f]{16,}", re.I)
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Undecided(DataError):
@@ -68,8 +74,8 @@ def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, 
         answer = f"{answer}.{inner}"
         said.append(f"the right answers stand inside that field, in {inner!r}")
     root = answer if answer in names else root_of(answer)
-    others = [name for name in names if name != root and not _HOUSEKEEPING.fullmatch(name)]
-    choices = next((n for n in names if n.lower() in choices_names and n != root and _are_options(rows, n)), "")
+    others = [name for name in names if name != root]
+    choices = next((n for n in names if _plain(n) in choices_names and n != root and _are_options(rows, n)), "")
     golds = [Gold.of(value_at(row, answer)).texts for row in rows]
     hidden = {name: why for name in others if name != choices and (why := _hidden(name, rows, golds))}
     empty = [name for name in others if all(_blank(row.get(name)) for row in rows)]
@@ -77,6 +83,11 @@ def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, 
     twice = _same_as_others(left, rows)
     left = [name for name in left if name not in twice]
     hidden |= {name: f"the same text as {other}" for name, other in twice.items()}
+    for kind in (_identifier, _about):
+        odd = {name: why for name in left if (why := kind(name, rows))}
+        if len(odd) < len(left) or choices:  # else they are all that there is to show
+            hidden |= odd
+            left = [name for name in left if name not in odd]
     if hidden:
         named = "; ".join(f"{name} ({why})" for name, why in hidden.items())
         said.append(f"not shown to the model: {named}")
@@ -95,15 +106,15 @@ def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, 
 def _answer(path: str | Path, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     filled = [name for name in names if sum(not _blank(row.get(name)) for row in rows) * 2 >= len(rows)]
     for known in (SURE, LIKELY):
-        found = [name for name in filled if name.lower() in known]
+        found = [name for name in filled if _plain(name) in known]
         if len(found) == 1:
             return found[0], "by its name"
         if found:
-            same = [name for name in found if name.lower() == known[0]]
-            if known is LIKELY and len(same) == 1 and not any(n.lower() in known[1:8] for n in found if n not in same):
+            same = [name for name in found if _plain(name) == known[0]]
+            if known is LIKELY and len(same) == 1 and not any(_plain(n) in known[1:8] for n in found if n not in same):
                 return same[0], "by its name"
             raise Undecided(f"{path}: {' and '.join(found)} could each be the right answer", "--answer-field", found)
-    content = [name for name in names if not _HOUSEKEEPING.fullmatch(name)]
+    content = [name for name in names if not _identifier(name, rows) and not _about(name, rows)]
     if len(content) == 2:
         counts = [len({str(row.get(name)) for row in rows}) for name in content]
         few = counts.index(min(counts))
@@ -127,7 +138,7 @@ def _inside(rows: Sequence[Mapping[str, Any]], answer: str) -> str:
 
 def _hidden(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequence[str]]) -> str:
     """Why a field is not shown; blank where it may be."""
-    if _NEVER_SHOWN.fullmatch(name):
+    if _NEVER_SHOWN.fullmatch(_plain(name)):
         return "its name says an answer"
     texts = [shown_value(row.get(name)).strip().rstrip(" .!").casefold() for row in rows]
     half = len(rows) // 2
@@ -136,6 +147,38 @@ def _hidden(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequen
     if own * 2 > len(rows) and own > 2 * other:
         return f"it ends with the right answer in {own} of {len(rows)} items"
     return ""
+
+
+def _identifier(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why a field only tells items apart; blank where it may say something."""
+    if _IDENTIFIERS.fullmatch(_plain(name)):
+        return "an identifier by its name"
+    texts = _texts(name, rows)
+    return "identifiers" if texts and all(_IDENTIFIER.fullmatch(text) for text in texts) else ""
+
+
+def _about(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why a field tells something about its item and is no part of the task; blank where it may be one."""
+    if _ABOUT.fullmatch(_plain(name)):
+        return "about the item by its name"
+    if not _PERHAPS_ABOUT.fullmatch(_plain(name)):
+        return ""
+    texts = _texts(name, rows)
+    few = len(set(texts)) * 2 <= len(texts) or all(text.startswith(("http://", "https://", "{")) for text in texts)
+    return "about the item by its name and its few values" if few else ""
+
+
+def _texts(name: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [shown_value(value).strip() for row in rows if not _blank(value := row.get(name))]
+
+
+def _plain(name: str) -> str:
+    """One spelling of a field's name.
+
+    >>> [_plain(name) for name in ("docId", "_id", "Correct Answer", "FAIL_TO_PASS")]
+    ['doc_id', 'id', 'correct_answer', 'fail_to_pass']
+    """
+    return re.sub(r"[\W_]+", "_", _WORD_START.sub("_", name)).strip("_").lower()
 
 
 def _same_as_others(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
