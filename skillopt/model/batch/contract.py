@@ -77,7 +77,8 @@ class BatchApi(Protocol):
     async def state(self, batch: str) -> BatchState: ...
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, RowResult]]:
-        """(key, what came of it), of an ended batch, in any order. Rows that expired may be missing."""
+        """(key, what came of it), of an ended batch, in any order. Rows that expired may be missing; what cannot be
+        read, as a line that is cut, is a `TransientModelError` without a key."""
         ...
 
     async def cancel(self, batch: str) -> None:

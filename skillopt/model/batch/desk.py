@@ -80,8 +80,10 @@ class BatchDesk:
         """What the journal is to store. Raises what `ChatModel.chat` raises."""
         if self._book.holding(key) is None:
             shape = self._shape(request)
-            if shape not in self._ahead:
+            ahead = self._ahead.get(shape)
+            if ahead is None:
                 return await self._go_ahead(request, key, shape)
+            await ahead.wait()  # before anything is reserved: the one ahead may need that room
         row = Row(key, replace(request, max_completion_tokens=self._cap(request)))
         order = _Order(row, self._api.size(row), await self._reserve(row.request), _future())
         known = self._client.journal.get(key)
@@ -175,8 +177,6 @@ class BatchDesk:
                 while seen != self._arrived:
                     seen = self._arrived
                     await asyncio.sleep(self._settings.collect_s)
-                for event in list(self._ahead.values()):
-                    await event.wait()
                 self._hand_over()
         except Exception as error:  # noqa: BLE001 - it is handed on to everybody who waits
             self._fail(self._pending, error)
@@ -212,7 +212,10 @@ class BatchDesk:
         try:
             await work
         except Exception as error:  # noqa: BLE001 - it is handed on to everybody who waits
-            self._fail(self._orders.pop(batch.tag, {}), error)
+            orders = self._orders.pop(batch.tag, {})
+            if all(order.came.done() for order in orders.values()):
+                self._say(f"warning: batch {batch.name or batch.tag}, for which nobody waits any more: {error}")
+            self._fail(orders, error)
 
     def _fail(self, orders: dict[str, _Order], error: Exception) -> None:
         for order in orders.values():
@@ -267,12 +270,8 @@ class BatchDesk:
 
     async def _settle(self, batch: OpenBatch) -> None:
         """Wait for the results and hand them out."""
-        rows = await self._courier.fetch(batch)
-        if rows and not any(key in batch.stages for key, _ in rows):
-            self._book.close(batch)  # somebody else's, which looked like ours
-            self._again(batch)
-            return
-        answered = sum(self._deliver(batch, key, result) for key, result in rows if key in batch.stages)
+        results = await self._courier.fetch(batch)
+        answered = sum(self._deliver(batch, key, result) for key, result in results.items())
         self._book.close(batch)
         left = self._orders.pop(batch.tag, {})
         self._one_by_one(left.values())

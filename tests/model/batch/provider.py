@@ -3,7 +3,8 @@
 It refuses what the real ones refuse: unknown fields, a custom id that is too long or given twice, rows that go
 elsewhere than their batch, results that are asked for too early. A batch ends after `looks` looks at it; results come
 shuffled.
-`before` and `after` are told of every request to the batch API, before it is done and before it is answered.
+`before` and `after` are told of every request to the batch API, before it is done and before it is answered; `mangle`
+makes of a file of results what is sent.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class BatchProvider:
     before: Callable[[int, str], Any] = _nothing
     after: Callable[[int, str], Any] = _nothing
     drop_metadata: bool = False
+    mangle: Callable[[bytes], bytes] = bytes
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     batches: dict[str, Batch] = field(default_factory=dict)
     live_bodies: list[Any] = field(default_factory=list)
@@ -155,7 +157,7 @@ class BatchProvider:
             case ("GET", "files", file):
                 return web.json_response({"id": file, "object": "file", "filename": self._file(file)[0]})
             case ("GET", "files", file, "content"):
-                return web.Response(body=self._file(file)[1])
+                return web.Response(body=self.mangle(self._file(file)[1]))
             case ("POST", "batches"):
                 return web.json_response(self._batch_json(self._make(request, await request.json())))
             case ("GET", "batches"):
@@ -303,7 +305,7 @@ class BatchProvider:
                 batch = self._find(name)
                 if batch.status == "in_progress":
                     raise Refused(404, f"Batch {name} has no available results.")
-                return web.Response(body=b"".join(self._result(line) for line in self.lines[name]))
+                return web.Response(body=self.mangle(b"".join(self._result(line) for line in self.lines[name])))
             case ("POST", "batches", name, "cancel"):
                 self._find(name).status = "cancelled"
                 return web.json_response(self._message_batch(self._find(name)))

@@ -18,6 +18,7 @@ from skillopt.core.errors import FatalModelError, ModelError, TransientModelErro
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
 from skillopt.core.shorten import shorten
 from skillopt.model.batch.contract import BatchLimits, BatchState, Row, RowResult
+from skillopt.model.providers.batches.lines import rows_of
 from skillopt.model.providers.wire.encodable import encodable
 from skillopt.model.providers.wire.reply import is_filtered, parse_body, status_error, whole
 from skillopt.model.types import ChatReply
@@ -96,9 +97,10 @@ class AnthropicBatches:
     async def results(self, batch: str) -> AsyncIterator[tuple[str, RowResult]]:
         """Line by line."""
         path = f"{PATH}/{quote(batch, safe='')}/results"
-        for line in (await self._backend.sending.get(path, where=self._at(path))).splitlines():
-            if line.strip():
-                row = as_object(parse_body(line, self._at(path)))
+        for row in rows_of(await self._backend.sending.get(path, where=self._at(path)), self._at(path)):
+            if isinstance(row, TransientModelError):
+                yield "", row
+            else:
                 yield as_text(row.get("custom_id")), self._result(as_object(row.get("result")), self._at(path))
 
     def _result(self, result: dict[str, JsonValue], where: str) -> RowResult:
