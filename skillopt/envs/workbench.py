@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from skillopt.core.shorten import shorten_tail
 from skillopt.harnesses.launch import Finished, run
-from skillopt.work.sandbox import Limits, begun_beside, confined
+from skillopt.work.confinement.sandbox import Limits, begun_beside, confined
 
 B = TypeVar("B", bound="Workbench")
 

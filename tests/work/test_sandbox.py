@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from skillopt.harnesses.launch import Finished, run
-from skillopt.work.confined import watch
-from skillopt.work.sandbox import Limits, confined, weakness
+from skillopt.work.confinement.confined import watch
+from skillopt.work.confinement.sandbox import Limits, confined, weakness
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's")
 RAW = """

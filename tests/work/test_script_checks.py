@@ -13,7 +13,7 @@ from skillopt.core.package import PackagedFile, bundled
 from skillopt.core.skill import Skill
 from skillopt.engine.stages.scripts import broken_at_start, without_broken_files
 from skillopt.store.journal import Journal
-from skillopt.work.script_checks import language, own_test_files, parse_fault, run_own_tests
+from skillopt.work.confinement.script_checks import language, own_test_files, parse_fault, run_own_tests
 
 ADD = "def add(a, b):\n    return a + b\n"
 TESTS = (

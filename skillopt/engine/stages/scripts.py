@@ -23,7 +23,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.initial_skill import skill_files
 from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Recorded
-from skillopt.work.script_checks import language, own_test_files, parse_fault, run_own_tests
+from skillopt.work.confinement.script_checks import language, own_test_files, parse_fault, run_own_tests
 
 RULE = "package_file"
 _VERSION = 1

@@ -32,7 +32,7 @@ from skillopt.envs.spreadsheetbench.solution import INPUT, code_of
 from skillopt.envs.spreadsheetbench.work import office
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message
-from skillopt.work.sandbox import weakness
+from skillopt.work.confinement.sandbox import weakness
 from skillopt.work.unit import Needs
 
 

@@ -21,7 +21,7 @@ from skillopt.envs.spreadsheetbench.episode import Bounds, first_case
 from skillopt.envs.spreadsheetbench.position import cell_name, parse_position
 from skillopt.envs.spreadsheetbench.preview import preview
 from skillopt.envs.spreadsheetbench.solution import INPUT, OUTPUT, SOLUTION, Bench
-from skillopt.work.sandbox import Limits
+from skillopt.work.confinement.sandbox import Limits
 
 COMMAND_SECONDS = 60.0
 MOST_OUTPUT = 4000

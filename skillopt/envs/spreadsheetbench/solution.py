@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skillopt.envs.fences import fenced
 from skillopt.envs.workbench import Workbench, last_words
-from skillopt.work.sandbox import Limits
+from skillopt.work.confinement.sandbox import Limits
 
 INPUT, OUTPUT, SOLUTION = "input.xlsx", "output.xlsx", "solution.py"
 _RUNNER = Path(__file__).with_name("run_solution.py")

@@ -17,8 +17,8 @@ from skillopt.envs.spreadsheetbench.compare import BrokenWorkbook, Difference, d
 from skillopt.envs.spreadsheetbench.position import parse_position
 from skillopt.envs.spreadsheetbench.solution import Bench
 from skillopt.harnesses.launch import Launch, run
+from skillopt.work.confinement.sandbox import Limits, environment
 from skillopt.work.handling import Unit
-from skillopt.work.sandbox import Limits, environment
 
 CHECK = "skillopt.envs.spreadsheetbench.work:check_case"
 _TRACE_CHARS = 3000

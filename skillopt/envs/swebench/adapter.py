@@ -30,7 +30,7 @@ from skillopt.envs.swebench.mini import INSTALL, mini
 from skillopt.envs.swebench.rollout import Grading
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message
-from skillopt.work.sandbox import weakness
+from skillopt.work.confinement.sandbox import weakness
 from skillopt.work.unit import Needs
 
 _LIBRARIES = {"minisweagent": "mini-swe-agent", "swebench": "swebench"}

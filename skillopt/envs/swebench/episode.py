@@ -26,7 +26,7 @@ from skillopt.envs.swebench.dataloader import files_in
 from skillopt.envs.swebench.patch import diff
 from skillopt.envs.swebench.work import write_files
 from skillopt.envs.workbench import Workbench
-from skillopt.work.sandbox import Limits
+from skillopt.work.confinement.sandbox import Limits
 
 SUBMIT = "SUBMIT"
 LIMITS = "LimitsExceeded"

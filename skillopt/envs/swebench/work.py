@@ -24,8 +24,8 @@ from skillopt.envs.swebench.grading import Verdict, of_harness, of_log
 from skillopt.envs.swebench.patch import PatchError, applied
 from skillopt.envs.workbench import Workbench
 from skillopt.harnesses.launch import Finished, Launch, run
+from skillopt.work.confinement.sandbox import Limits
 from skillopt.work.handling import Unit
-from skillopt.work.sandbox import Limits
 
 SANDBOX = "skillopt.envs.swebench.work:check_in_sandbox"
 HARNESS = "skillopt.envs.swebench.work:check_by_harness"

@@ -17,8 +17,8 @@ from skillopt.envs.spreadsheetbench.solution import code_of
 from skillopt.envs.spreadsheetbench.work import check_case
 from skillopt.harnesses.launch import Launch
 from skillopt.work.blobs import Blobs
+from skillopt.work.confinement.sandbox import begun_beside
 from skillopt.work.handling import Unit
-from skillopt.work.sandbox import begun_beside
 from tests.envs.spreadsheetbench.books import DOUBLE, WITH_OPENPYXL, data_set, env_of, first_item, workbook
 
 

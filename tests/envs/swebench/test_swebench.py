@@ -215,7 +215,7 @@ async def test_a_patch_that_misbehaves_scores_zero_with_one_line(name: str) -> N
 
 
 async def test_a_sandbox_that_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skillopt.work.sandbox._CONFINED", Path("/nowhere/confined.py"))
+    monkeypatch.setattr("skillopt.work.confinement.sandbox._CONFINED", Path("/nowhere/confined.py"))
     outcome = await scored(row_of(0), Attempt(text=f"```diff\n{row_of(0).data['patch']}```"))
     assert isinstance(outcome, Missing) and outcome.error.startswith("the sandbox did not start")
 

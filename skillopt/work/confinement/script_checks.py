@@ -20,7 +20,7 @@ from typing import cast
 from skillopt.core.shorten import shorten_tail
 from skillopt.harnesses.environment import clean_environment
 from skillopt.harnesses.launch import Launch, run
-from skillopt.work.sandbox import Limits, confined
+from skillopt.work.confinement.sandbox import Limits, confined
 
 _BY_ENDING = {
     ".py": "python",
