@@ -14,7 +14,7 @@ from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import Measured
 from skillopt.envs.base import ListsSkills
-from skillopt.envs.control import positive_control
+from skillopt.envs.checks.control import positive_control
 from skillopt.records.events import Notice
 from skillopt.records.vocabulary import Stage
 

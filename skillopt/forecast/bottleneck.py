@@ -20,9 +20,9 @@ from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.core.offers import offers
 from skillopt.envs.base import Env
-from skillopt.envs.control import KnowsReplies
+from skillopt.envs.checks.control import KnowsReplies
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.judged import needs_judge
-from skillopt.envs.one_answer import outcome
 from skillopt.work.slots import cores, memory_mb
 
 _SAMPLE = 3

@@ -6,7 +6,7 @@ import pytest
 
 from skillopt.core.item import Item
 from skillopt.core.reasoning import NAMES, without_reasoning
-from skillopt.envs.one_answer import scored
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.model.replies import parse_reply
 from tests.envs.conftest import Config

@@ -12,7 +12,7 @@ import pytest
 import skillopt
 from skillopt.core.item import Item
 from skillopt.envs.base import Env
-from skillopt.envs.control import Control, positive_control
+from skillopt.envs.checks.control import Control, positive_control
 from skillopt.envs.registry import create_env
 from skillopt.testing.toy import toy_item
 from tests.envs.conftest import Config

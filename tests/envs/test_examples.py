@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from skillopt.core.item import SPLITS
-from skillopt.envs.one_answer import scored
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.searchqa.rollout import score
 

@@ -12,7 +12,7 @@ import pytest
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.envs.base import Env, Turn
-from skillopt.envs.one_answer import scored
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env
 
 from .conftest import Config, shared, write

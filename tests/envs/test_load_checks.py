@@ -11,7 +11,7 @@ import pytest
 
 from skillopt.core.item import Item
 from skillopt.envs.base import Env
-from skillopt.envs.load_checks import load_warnings
+from skillopt.envs.checks.load_checks import load_warnings
 from skillopt.envs.registry import create_env
 from tests.envs.conftest import Config, qa, shared
 

@@ -14,7 +14,7 @@ import pytest
 from skillopt.config import load_config
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.envs.base import Env
-from skillopt.envs.one_answer import scored
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env, settings_schemas
 
 from .conftest import Config, split_dir

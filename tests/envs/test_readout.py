@@ -11,7 +11,7 @@ import pytest
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.envs.base import Env, hidden_reference, takes_readout
-from skillopt.envs.one_answer import scored
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.readout import WithReadout
 from skillopt.envs.registry import create_env
 from skillopt.model.types import Message

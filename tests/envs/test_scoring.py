@@ -14,7 +14,7 @@ from skillopt.core.errors import ConfigError, DataError, ModelError, StopRun
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Pending, Scored
 from skillopt.core.rollout import Rollout
-from skillopt.envs.one_answer import outcome, scored
+from skillopt.envs.checks.one_answer import outcome, scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.scoring import ScoreContext, Scoring, score_attempt
 from skillopt.store.journal import Journal

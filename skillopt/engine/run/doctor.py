@@ -27,7 +27,7 @@ from skillopt.engine.run import targets
 from skillopt.engine.run.batching import batching
 from skillopt.engine.run.prepare import load_env, load_initial
 from skillopt.envs.base import Env
-from skillopt.envs.control import positive_control
+from skillopt.envs.checks.control import positive_control
 from skillopt.envs.judged import needs_judge
 from skillopt.envs.registry import create_env
 from skillopt.model.advice import advice

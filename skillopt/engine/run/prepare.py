@@ -21,8 +21,8 @@ from skillopt.engine.run.context import reminders
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.initial_skill import editable_files, initial_place
 from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
+from skillopt.envs.checks.load_checks import checked_splits
 from skillopt.envs.judged import judge_texts
-from skillopt.envs.load_checks import checked_splits
 from skillopt.envs.registry import create_env
 
 GENERATED = "_generated_splits"

@@ -17,8 +17,8 @@ from skillopt.core.item import SPLIT_ALIASES, Item
 from skillopt.core.outcome import Missing, Outcome
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, reseeded
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.judged import needs_judge
-from skillopt.envs.one_answer import outcome
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.model.types import Message
 

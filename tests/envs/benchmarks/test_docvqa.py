@@ -15,11 +15,11 @@ from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing
 from skillopt.core.skill import Skill
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.data.loading import Row
 from skillopt.envs.docvqa.adapter import DocVQAEnv
 from skillopt.envs.docvqa.dataloader import read_row
 from skillopt.envs.docvqa.rollout import anls, score
-from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.runner import run_batch
 from skillopt.optimizer.reflect import target_prompt

@@ -10,8 +10,8 @@ from skillopt.core.errors import TransientModelError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Scored
 from skillopt.envs.base import Env
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.data.loading import Row
-from skillopt.envs.one_answer import outcome
 from skillopt.envs.registry import create_env
 from skillopt.envs.scorers.verdicts import letter, truth
 from skillopt.envs.scoring import Scoring

@@ -13,12 +13,12 @@ from skillopt.api.datasets import Request
 from skillopt.core.errors import DataError
 from skillopt.envs.babyvision.dataloader import read_row as baby_row
 from skillopt.envs.babyvision.rollout import answer_in as baby_answer
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.data.loading import Row
 from skillopt.envs.mathverse import rollout as mathverse
 from skillopt.envs.mathverse.dataloader import split_choices
 from skillopt.envs.mmrb import rollout as mmrb
 from skillopt.envs.mmrb.dataloader import read_row as mmrb_row
-from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.envs.sealqa.dataloader import Reader, listed
 from skillopt.envs.sealqa.rollout import equal, normal

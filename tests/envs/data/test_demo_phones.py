@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillopt.core.errors import ConfigError
+from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.data.demo_phones import COUNTRIES, main, make_items, make_splits
-from skillopt.envs.one_answer import scored
 from skillopt.envs.registry import create_env
 from tests.envs.conftest import Config
 

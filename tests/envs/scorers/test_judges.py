@@ -14,8 +14,8 @@ from skillopt.core.errors import ConfigError, ModelError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Missing, Outcome, Scored
 from skillopt.envs.base import Env
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.judged import judge_calls, judge_texts, needs_judge
-from skillopt.envs.one_answer import outcome
 from skillopt.envs.registry import create_env
 from skillopt.envs.scorers import build_scorer
 from skillopt.envs.scoring import Scoring

@@ -21,10 +21,10 @@ from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome, Scored
 from skillopt.core.shorten import shorten
 from skillopt.envs.base import Env, Episodic, Splits
-from skillopt.envs.control import KnowsReplies
+from skillopt.envs.checks.control import KnowsReplies
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.data.fields import shown_value
 from skillopt.envs.judged import needs_judge
-from skillopt.envs.one_answer import outcome
 from skillopt.envs.scorers.numbers import numbers_in
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from skillopt.core.item import Item
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Scored
 from skillopt.envs.base import Env
+from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.judged import needs_judge
-from skillopt.envs.one_answer import outcome
 from skillopt.envs.scorers.base import shorten
 from skillopt.envs.scoring import UNAIDED, KeepsScores, Scoring
 
