@@ -1,7 +1,8 @@
 """What every request passes before a page sees it, and every answer before it leaves.
 
-In this order: the Host header names us, the session is let in (a token, where one is needed), a request that acts comes
-from our own pages and not into a read-only server, and no body is larger than what may be uploaded. Answers get the
+In this order: the Host header names us, the session is let in (a token, where one is needed), a request that acts or
+tries a configuration comes from our own pages and not into a read-only server, and no body is larger than what may be
+uploaded. Answers get the
 headers that keep other pages out, and secrets are taken out of everything that is text. The form token of an acting
 request is checked where its form is read (`routing.post`).
 """
@@ -25,6 +26,8 @@ from skillopt_webui.settings import Settings
 
 COOKIE = "skillopt_session"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+TRYING = frozenset({"/new/configure", "/new/plan"})
+"""Pages that try a configuration: what it names, files and code of the user's own, is read and loaded for them."""
 FORM_ROOM = 2**20
 """What a form may hold besides an uploaded file."""
 _TEXT = ("text/", "application/json")
@@ -84,8 +87,8 @@ class Guard:
         """The cookie's value after this request; who we are talking to goes into the scope."""
         given = request.cookies.get(COOKIE, "")
         session = given.partition(".")[0]
-        inside = hmac.compare_digest(given, signed(session, self._settings, let_in=True))
-        if not session or not (inside or hmac.compare_digest(given, signed(session, self._settings, let_in=False))):
+        inside = same(given, signed(session, self._settings, let_in=True))
+        if not session or not (inside or same(given, signed(session, self._settings, let_in=False))):
             session, inside = secrets.token_hex(16), False
         if self._settings.token and self._token_in(request):
             session, inside = (session if inside else secrets.token_hex(16)), True
@@ -96,7 +99,7 @@ class Guard:
     def _token_in(self, request: Request) -> bool:
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         given = request.query_params.get("token", "") or bearer
-        return hmac.compare_digest(given.encode(), self._settings.token.encode())
+        return same(given, self._settings.token)
 
     def _set_cookie(self, value: str) -> str:
         return f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/"
@@ -110,9 +113,9 @@ class Guard:
             return PlainTextResponse("open the address with ?token=... that the server printed\n", 401)
         if "token" in request.query_params and request.method in SAFE:
             return RedirectResponse(request.url.remove_query_params("token").path or "/", 303)
-        if request.method in SAFE:
+        if request.method in SAFE and request.scope["path"] not in TRYING:
             return None
-        if not _from_us(request.headers):
+        if not _from_us(request.headers, typed=request.method in SAFE):
             return PlainTextResponse("refused: the request comes from another site\n", 403)
         if self._settings.read_only:
             return PlainTextResponse("refused: this dashboard is read-only\n", 403)
@@ -131,13 +134,21 @@ class Guard:
         return (f"[{known}]" if ":" in known else known) in self._settings.hosts and not name.username and port != 0
 
 
-def _from_us(headers: Headers) -> bool:
+def _from_us(headers: Headers, *, typed: bool) -> bool:
     """An acting request says where it comes from: a browser always does, and a program that sends nothing has to know
-    the form token anyway."""
+    the form token anyway. `typed` lets in an address that somebody typed or kept."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if site not in (None, "same-origin"):
+    if site not in (None, "same-origin", *(("none",) if typed else ())):
         return False
-    return origin is None or urlsplit(origin).netloc.lower() == headers["host"].lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers["host"].lower()
+    except ValueError:  # no address
+        return False
+
+
+def same(given: str, right: str) -> bool:
+    """Compared in a time that tells nothing; what was given may be any text."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), right.encode())
 
 
 def _too_large(settings: Settings) -> Response:

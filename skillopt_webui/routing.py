@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
-
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from skillopt_webui.guard import csrf_of
+from skillopt_webui.guard import csrf_of, same
 from skillopt_webui.places import Acting, Handler, Page, RunActing, RunHandler, Tab
 from skillopt_webui.runs import RunPage
 from skillopt_webui.state import state_of
@@ -31,7 +29,7 @@ def post(path: str, handler: Acting) -> Route:
     async def checked(request: Request) -> Response:
         async with request.form(max_files=8, max_fields=2000, max_part_size=2**20) as form:
             given = request.headers.get("x-csrf-token") or str(form.get("_csrf", ""))
-            if not hmac.compare_digest(given.encode(), csrf_of(request, state_of(request).settings).encode()):
+            if not same(given, csrf_of(request, state_of(request).settings)):
                 return PlainTextResponse(OLD_FORM, 403)
             return await handler(request, form)
 

@@ -27,8 +27,6 @@ from skillopt_webui.state import State
 from skillopt_webui.watch.feed import Feeds
 
 _log = logging.getLogger("skillopt.webui")
-
-
 TICK_S = 1.0
 
 
@@ -76,7 +74,7 @@ async def _ticking(launches: Launches) -> None:
     while True:
         try:
             await run_in_threadpool(launches.tick)
-        except OSError:  # a full disk or a root that is gone for a while: the next tick tries again
+        except (OSError, SkillOptError):  # a full disk or a root that is gone for a while: the next tick tries again
             _log.exception("the queue could not be read")
         await asyncio.sleep(TICK_S)
 

@@ -20,7 +20,8 @@ def _roots() -> tuple[Path, ...]:
 @dataclass(frozen=True)
 class Settings:
     """`roots` hold run directories (the first one gets new runs), `configs` configuration files. Nothing outside of
-    them is read or written. A blank `token` asks for none, which only an address of this machine may do."""
+    them is read or written, but for what a configuration names where one may be tried and started (not `read_only`). A
+    blank `token` asks for none, which only an address of this machine may do."""
 
     roots: tuple[Path, ...] = field(default_factory=_roots)
     configs: tuple[Path, ...] = (Path("configs"),)

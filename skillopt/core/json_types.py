@@ -17,8 +17,11 @@ JsonArray: TypeAlias = Sequence["JsonValue"]
 
 
 def parse_json(text: str | bytes) -> JsonValue:
-    """The value that a JSON text says. Raises `ValueError` for anything else."""
-    return cast("JsonValue", json.loads(text))
+    """The value that a JSON text says. Raises `ValueError` for anything else, also where it is nested too deeply."""
+    try:
+        return cast("JsonValue", json.loads(text))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def as_object(value: object) -> dict[str, JsonValue]:

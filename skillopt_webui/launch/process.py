@@ -7,11 +7,12 @@ it and writes into a file.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 if sys.platform != "win32":
@@ -19,10 +20,12 @@ if sys.platform != "win32":
 
 
 def start(command: Sequence[str], *, log: Path, lock: Path, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own, its output in `log`. Raises `OSError`."""
+    """Start a command in a process group of its own, its output in `log`. Raises `OSError`; `BlockingIOError` when one
+    with this lock lives."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _lock(handle)
+        if not _lock(handle):
+            raise BlockingIOError(f"{lock} is held")
         with log.open("ab") as output:
             return subprocess.Popen(
                 list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=dict(environ),
@@ -55,6 +58,19 @@ def end(pid: int) -> None:
             os.killpg(pid, signal.SIGTERM)
     except ProcessLookupError:  # gone already
         return
+
+
+@contextlib.contextmanager
+def turn(lock: Path) -> Generator[None]:
+    """The block for one thread of one process at a time; others wait. Where the platform has no such locks, it is for
+    everybody."""
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _lock(handle: int) -> bool:

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,8 +33,15 @@ class Launches:
         self.root, self.at_once = root, at_once
         self.folder = root / FOLDER
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._turn = threading.Lock()
-        """Held while files are read and written: two requests may not start one launch twice."""
+        self._mine = threading.Lock()
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Held while files are read and written, by one request of one server on this root: what was seen still holds
+        when it is acted upon, so nothing is started twice. Raises `OSError`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._mine, process.turn(self.folder / "turn.lock"):
+            yield
 
     def all(self) -> list[Launch]:
         """In the order in which they were asked for; queued ones know how many are before them."""
@@ -61,40 +69,40 @@ class Launches:
         if not _NAME.fullmatch(name):
             raise ConfigError(f"{name[:80]}: no name for a run", hint="letters, digits, and . _ - after the first one")
         out = self.root / name
-        if out.exists() and any(out.iterdir()):
-            raise ConfigError(
-                f"{name}: there is a run of that name", hint="choose another name, or start that one again"
-            )
-        return self._write(Launch(_new_id(), str(config), tuple(arguments), str(out), time.time()))
+        with self._turn():
+            last = self.of_run(out)
+            asked = last is not None and last.state in ("queued", "started")
+            if asked or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
+                raise ConfigError(
+                    f"{name}: there is a run of that name", hint="choose another name, or start that one again"
+                )
+            return self._write(Launch(_new_id(), str(config), tuple(arguments), str(out), time.time()))
 
     def again(self, run: Path) -> Launch:
         """Ask for a run to go on. Raises `RunDirError` where it goes on already."""
-        if is_locked(run):
-            raise RunDirError(f"{run.name} is running", hint="stop it first")
-        last = self.of_run(run)
-        if last is not None and last.state in ("queued", "started"):
-            raise RunDirError(f"{run.name} is {last.state} already")
-        config, arguments = (last.config, last.arguments) if last is not None else (str(run / "config.yaml"), ())
-        return self._write(Launch(_new_id(), config, arguments, str(run), time.time()))
-
-    def withdraw(self, launch_id: str) -> None:
-        """Take a queued launch back."""
-        with self._turn:
-            launch = self.get(launch_id)
-            if launch.state == "queued":
-                replace(launch, state="withdrawn").write(self.folder)
+        with self._turn():
+            if is_locked(run):
+                raise RunDirError(f"{run.name} is running", hint="stop it first")
+            last = self.of_run(run)
+            if last is not None and last.state in ("queued", "started"):
+                raise RunDirError(f"{run.name} is {last.state} already")
+            config, arguments = (last.config, last.arguments) if last is not None else (str(run / "config.yaml"), ())
+            return self._write(Launch(_new_id(), config, arguments, str(run), time.time()))
 
     def end(self, launch_id: str) -> None:
         """End a launch's process group; a queued one is taken back."""
-        launch = self.get(launch_id)
-        if launch.state == "queued":
-            self.withdraw(launch_id)
-        elif launch.state == "started" and process.lives(self._lock(launch), launch.pid):
-            process.end(launch.pid)
+        with self._turn():
+            launch = self.get(launch_id)
+            if launch.state == "queued":
+                replace(launch, state="withdrawn").write(self.folder)
+            elif launch.state == "started" and process.lives(self._lock(launch), launch.pid):
+                process.end(launch.pid)
 
     def tick(self) -> bool:
         """Note what has ended, start what there is a place for. True when anything has changed."""
-        with self._turn:
+        if not self.folder.is_dir():
+            return False
+        with self._turn():
             changed, busy = False, 0
             for launch in self.all():
                 if launch.state == "started" and process.lives(self._lock(launch), launch.pid):
@@ -125,8 +133,11 @@ class Launches:
         ]  # fmt: skip
         try:
             child = process.start(command, log=self._log(launch), lock=self._lock(launch), environ=os.environ)
-        except OSError as fault:
-            replace(launch, state="failed", problem=f"{fault.strerror}").write(self.folder)
+        except BlockingIOError:  # looked at in this instant, or started by a server that could not write it down
+            return False
+        except (OSError, ValueError) as fault:  # a value error is a character that no argument holds
+            problem = (isinstance(fault, OSError) and fault.strerror) or str(fault)
+            replace(launch, state="failed", problem=problem).write(self.folder)
             return False
         self._children[launch.id] = child
         replace(launch, state="started", pid=child.pid, started=time.time()).write(self.folder)
@@ -143,7 +154,6 @@ class Launches:
         replace(launch, state="failed", code=code, problem=" ".join(last) or "it printed nothing").write(self.folder)
 
     def _write(self, launch: Launch) -> Launch:
-        self.folder.mkdir(parents=True, exist_ok=True)
         launch.write(self.folder)
         return launch
 

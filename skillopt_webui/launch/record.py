@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillopt.core.json_types import JsonValue, as_array, as_object, as_text, parse_json
+from skillopt.core.json_types import JsonValue, as_array, as_number, as_object, as_text, parse_json
 from skillopt.store.atomic import write_text
 
 FOLDER = ".launches"
+_MOST = 2**53
 State = Literal["queued", "started", "ended", "failed", "withdrawn"]
 STATES: Mapping[str, State] = {s: s for s in ("queued", "started", "ended", "failed", "withdrawn")}
 
@@ -59,4 +60,5 @@ def read_launch(path: Path) -> Launch | None:
 
 
 def _number(value: JsonValue) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    number = as_number(value)
+    return float(number) if number is not None and abs(number) < _MOST else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -75,10 +76,15 @@ def _data_file(settings: Settings, upload: object, path: str, place: Path) -> Pa
         return place / name
     if not path:
         return None
-    real = Path(path).resolve()
+    try:
+        real = Path(os.path.realpath(path))
+    except ValueError:  # a character that no path holds
+        raise DataError("this is no path of a file") from None
     if not any(real.is_relative_to(root.resolve()) for root in settings.data):
         places = ", ".join(map(str, settings.data))
         raise DataError("this path is not in a directory of data", hint=f"put the file into {places}, or upload it")
+    if not os.path.isfile(real):  # a pipe or a device would be read for ever
+        raise DataError(f"{path[:200]}: no such file", hint="name one file of items, or upload it")
     return real
 
 

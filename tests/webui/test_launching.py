@@ -6,12 +6,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 
 from skillopt.api.given.keys import FRONT
+from skillopt.core.errors import ConfigError, RunDirError
 from skillopt.records.events import OrderTaken, RunEnd
 from skillopt.records.reading import open_run
 from skillopt_webui.launch import process
@@ -164,6 +166,73 @@ def test_a_run_that_cannot_begin_says_why(settings: Settings):
     assert failed.state == "failed"
     assert "input should be greater than or equal to 1" in failed.problem
     assert "input should be greater" in client_of(settings).get("/").text
+
+
+def test_a_launch_that_cannot_be_a_command_holds_up_no_other(settings: Settings):
+    launches = Launches(settings.roots[0], 2)
+    broken = launches.add(CONFIGS / "rooms" / "default.yaml", ["train.seed=\0"], "broken")
+    good = launches.add(CONFIGS / "rooms" / "default.yaml", ["train.num_epochs=0"], "good")
+    launches.tick()
+    assert (launches.get(broken.id).state, launches.get(good.id).state) == ("failed", "started")
+    assert "null byte" in launches.get(broken.id).problem
+    until(lambda: launches.tick() or launches.get(good.id).state != "started")
+
+
+def test_one_directory_is_asked_for_once_whoever_asks(settings: Settings):
+    """Two clicks, two tabs, two servers on one root: one launch, and the others are told."""
+    root, config = settings.roots[0], CONFIGS / "rooms" / "default.yaml"
+    servers = [Launches(root, 1) for _ in range(2)]
+
+    def ask(n: int) -> str:
+        try:
+            return servers[n % 2].add(config, [], "same").id
+        except ConfigError as error:
+            return error.message
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(ask, range(8)))
+    assert sorted(told)[1:] == ["same: there is a run of that name"] * 7
+    assert len(servers[0].all()) == 1
+    with pytest.raises(RunDirError, match="same is queued already"):
+        servers[1].again(root / "same")
+
+
+def test_a_launch_that_lives_is_not_started_again_by_another_server(settings: Settings):
+    """Its record still says that it waits, as after a crash between the start and the writing of it."""
+    launches = Launches(settings.roots[0], 1)
+    launch = launches.add(CONFIGS / "rooms" / "default.yaml", [], "one")
+    lock, log = (launches.folder / f"{launch.id}.{end}" for end in ("lock", "log"))
+    child = process.start([sys.executable, "-c", "input()"], log=log, lock=lock, environ={})
+    child.wait(30)  # it has no input
+    child = process.start([sys.executable, "-c", "import time; time.sleep(60)"], log=log, lock=lock, environ={})
+    try:
+        with pytest.raises(BlockingIOError):
+            process.start(["true"], log=log, lock=lock, environ={})
+        Launches(settings.roots[0], 1).tick()
+        assert launches.get(launch.id).state == "queued"
+    finally:
+        process.end(child.pid)
+        child.wait(30)
+
+
+@pytest.mark.parametrize("body", ['{"state": "started", "out": "/x", "pid": 1e999, "created": -1e999}',
+                                  '{"state": "ended", "out": "/x", "pid": "a", "created": null}',
+                                  '{"state": "ended", "out": 3}', '{"state": []}', "[]", "", "[" * 99_999])  # fmt: skip
+def test_a_damaged_record_of_a_launch_costs_no_page(settings: Settings, body: str):
+    folder = settings.roots[0] / FOLDER
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_text(body)
+    launches = Launches(settings.roots[0], 1)
+    assert all((each.pid, each.created) == (0, 0.0) for each in launches.all())
+    launches.tick()
+    assert client_of(settings).get("/").status_code == 200
+
+
+def test_a_file_of_that_name_is_no_place_for_a_run(settings: Settings):
+    settings.roots[0].mkdir()
+    (settings.roots[0] / "notes").write_text("x")
+    answer = send(client_of(settings), "/launch", {"file": ROOMS, "name": "notes"})
+    assert (answer.status_code, "there is a run of that name" in answer.text) == (400, True)
 
 
 def test_a_group_lives_by_its_lock_and_ends_as_one(tmp_path: Path):

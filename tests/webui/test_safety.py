@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,45 @@ def test_a_read_only_server_does_nothing(address: str) -> None:
     shown = client_of(Settings(roots=(RECORDED,), configs=(CONFIGS,), read_only=True))
     answer = shown.post(address, data={"_csrf": token_of(shown)}, headers={"origin": HERE})
     assert (answer.status_code, answer.text) == (403, "refused: this dashboard is read-only\n")
+
+
+@pytest.mark.parametrize("address", ["/new/plan", "/new/configure", "/new/pl%61n"])
+def test_a_configuration_is_tried_for_our_own_pages_only(tmp_path: Path, address: str) -> None:
+    """A configuration names files to read and code to load: no other site and no read-only visitor has it tried."""
+    (tmp_path / "code.py").write_text(f"open({str(tmp_path / 'loaded')!r}, 'w').close()\n")
+    settings = Settings(roots=(tmp_path,), configs=(CONFIGS,))
+    asked = {"file": "configs/rooms/default.yaml", "set": f"env.name={tmp_path / 'code.py'}:Env"}
+    client, shown = client_of(settings), client_of(replace(settings, read_only=True))
+    for site in ("cross-site", "same-site"):
+        assert client.get(address, params=asked, headers={"sec-fetch-site": site}).status_code == 403
+    assert shown.get(address, params=asked).status_code == 403
+    assert not (tmp_path / "loaded").exists()
+    file = {"file": asked["file"], "set": f"env.skill_init={tmp_path / 'code.py'}"}
+    assert shown.get(address, params=file).status_code == 403
+    assert "/new/" not in shown.get("/new").text.split("<main")[1]
+    for site in ("none", "same-origin"):
+        assert client.get(address, params=file, headers={"sec-fetch-site": site}).status_code == 200
+
+
+def test_headers_that_are_no_text_of_ours_are_refused_and_no_fault(tmp_path: Path) -> None:
+    settings = Settings(roots=(tmp_path,), token=TOKEN)
+    shared, client = client_of(settings), client_of(Settings(roots=(tmp_path,)))
+    for cookie in (b"\xff\xfe", b"\xc3\xa9.x", b"."):
+        given = [(b"cookie", COOKIE.encode() + b"=" + cookie)]
+        assert shared.get("/", headers=given).status_code == 401
+        assert client.get("/", headers=given).status_code == 200
+    assert shared.get("/", headers=[(b"authorization", b"Bearer \xff")]).status_code == 401
+    for origin in ("http://[", "http://[::1", "//", ""):
+        assert client.post("/launch", headers={"origin": origin}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a" * 5000, "loop"])
+def test_a_path_that_is_none_is_one_line(tmp_path: Path, path: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    client = client_of(Settings(roots=(tmp_path,), data=(tmp_path,), projects=tmp_path / "projects"))
+    given = path if "\0" in path else str(tmp_path / path)
+    answer = send(client, "/new/data", {"name": "mine", "path": given, "backend": "scripted"})
+    assert (answer.status_code, 'role="alert"' in answer.text) == (400, True)
 
 
 def test_no_place_outside_of_the_roots_is_read_or_written(tmp_path: Path) -> None:
