@@ -172,3 +172,20 @@ async def test_silence_ends_at_the_timeout_and_a_cancellation_at_once(provider: 
     with pytest.raises(TransientModelError, match="no answer within"):
         await provider.endpoint(timeout_s=0.3).ask(ASKED)
     assert len(provider.seen) == 1 + TRIES
+
+
+async def test_an_error_whose_reply_breaks_off_is_known_by_its_status() -> None:
+    """The connection is reset in the middle of the body: still a provider that is busy, and asked again."""
+    seen: list[bytes] = []
+
+    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nabc")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(broken, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(TransientModelError, match="HTTP 503"):
+            await ChatEndpoint(f"http://127.0.0.1:{port}/v1", "m", pause_s=0.001).ask(ASKED)
+    assert len(seen) == TRIES

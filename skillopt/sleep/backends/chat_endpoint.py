@@ -97,7 +97,7 @@ class ChatEndpoint:
         return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
     def _error(self, fault: urllib.error.HTTPError) -> ModelError:
-        words = shorten(fault.read(2_000).decode("utf-8", "replace"), 200, [self.api_key])
+        words = shorten(_said(fault).decode("utf-8", "replace"), 200, [self.api_key])
         message = f"{self.base_url}: HTTP {fault.code}: {words}"
         if 300 <= fault.code < 400:
             return FatalModelError(f"{message} (moved to {fault.headers.get('Location', 'nowhere')})", cause="moved")
@@ -136,6 +136,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         return None
+
+
+def _said(fault: urllib.error.HTTPError) -> bytes:
+    """The body of an error's reply: nothing where it breaks off, its status says enough."""
+    try:
+        return fault.read(2_000)
+    except (OSError, HTTPException):
+        return b""
 
 
 def _count(usage: JsonObject, name: str) -> int | None:
