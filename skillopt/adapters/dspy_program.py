@@ -7,16 +7,17 @@ feedback, which reaches analysts.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from skillopt.adapters.extra import library
 from skillopt.api.given import scorers
 from skillopt.api.given.adapted import Adapted
 from skillopt.api.given.models import Model
+from skillopt.core.aio import in_own_thread
 from skillopt.core.errors import DataError, FatalModelError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonValue
@@ -41,7 +42,7 @@ def dspy(program: Any, trainset: Sequence[object], metric: Callable[..., object]
             raise FatalModelError(
                 "a DSPy program answers its own inputs only", hint="give optimizer= another model"
             ) from None
-        found: Any = await asyncio.to_thread(apply_skill(program, skill), **inputs)
+        found: Any = await in_own_thread(partial(apply_skill(program, skill), **inputs))
         return json.dumps(dict(found.items()), ensure_ascii=False, default=str)
 
     return Adapted(

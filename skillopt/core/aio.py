@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
 
 async def in_own_thread(call: Callable[[], T]) -> T:
     """A blocking call beside the loop. Cancelled, it is left behind at once: unlike the loop's own pool, nothing waits
-    for its thread when the process ends, so a call that hangs holds up no Ctrl-C."""
+    for its thread when the process ends, so a call that hangs holds up no Ctrl-C. It sees the caller's context."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -65,5 +66,5 @@ async def in_own_thread(call: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody asks any more
             loop.call_soon_threadsafe(settle, result, fault)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
     return await done

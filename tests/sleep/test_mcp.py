@@ -95,3 +95,21 @@ def test_the_server_speaks_on_stdout_and_nothing_else_does(tmp_path: Path) -> No
         capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "HOME": str(tmp_path)},
     )  # fmt: skip
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2, 3] and done.stderr == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_signal_ends_the_server_while_it_waits_for_a_line(tmp_path: Path) -> None:
+    """The agent's own end of the pipe stays open: nothing but the signal says that it is over."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "skillopt.sleep", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(tmp_path)},
+    ) as server:  # fmt: skip
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(json.dumps(request("tools/list")) + "\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        server.terminate()
+        try:
+            assert server.wait(timeout=30) == 4
+        finally:
+            server.kill()

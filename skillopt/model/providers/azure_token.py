@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from skillopt.core.aio import in_own_thread
 from skillopt.core.errors import ConfigError, FatalModelError, TransientModelError
 from skillopt.core.shorten import shorten
 
@@ -111,7 +112,7 @@ async def from_managed_identity(scope: str, client_id: str) -> Token:
             return Token(found.token, float(found.expires_on))
 
     try:
-        return await asyncio.to_thread(fetch)
+        return await in_own_thread(fetch)
     except (CredentialUnavailableError, ClientAuthenticationError) as error:
         raise FatalModelError(
             f"managed_identity: {shorten(str(error.message), 300)}",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Mapping
 
+from skillopt.core.aio import in_own_thread
 from skillopt.core.json_types import JsonObject, JsonValue
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.mcp.protocol import Server
@@ -24,7 +24,7 @@ async def run(call: Call) -> int:
         return await call_tool(name, arguments, call.environ)
 
     server = Server("skillopt-sleep", "0.3.0", [tool.described() for tool in TOOLS], asked)
-    while line := await asyncio.to_thread(call.stdin.readline):
+    while line := await in_own_thread(call.stdin.readline):
         if not line.strip():
             continue
         reply = await server.answer(line)
