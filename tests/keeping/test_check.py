@@ -14,7 +14,7 @@ from skillopt.cli.main import invoke
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.gate.interval import mean_interval
 from skillopt.gate.regression import fewest_items, regression
-from tests.keeping.suites import DOWN, GOOD, ITEMS, commit_all, forgetting, obedient, write_suite_of
+from tests.keeping.suites import DOWN, GOOD, ITEMS, commit_all, forgetting, git, obedient, write_suite_of
 
 
 @pytest.fixture
@@ -187,3 +187,48 @@ def test_a_suite_of_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert skillopt.check(moved, replay=True)[0].standing == "regressed", "a suite needs neither its run nor its data"
     with pytest.raises(DataError, match="not overwritten"):
         skillopt.make_suite("gone", moved / "boxes")
+
+
+def test_a_key_is_taken_as_it_was_typed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    skill_is(repository, forgetting(3))
+    keys = ["model.target_backend=openai_compatible", "model.openai_base_url=http://127.0.0.1:9/v1", "model.target=m"]
+    assert invoke(["check", "suites/boxes", *keys]) == 2, "an address keeps both of its slashes"
+    assert "http://127.0.0.1:9/v1" in capsys.readouterr().out
+    assert invoke(["check", "run", "--as-suite", "suites/new", "train.seed=1"]) == 3
+    assert "train.seed=1: --as-suite takes no keys" in capsys.readouterr().err
+
+
+def test_line_ends_of_another_system(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    skill_is(repository, forgetting(3))
+    assert invoke(["check", "suites"]) == 0
+    (repository / "skills/boxes/SKILL.md").write_bytes(forgetting(3).replace("\n", "\r\n").encode())
+    capsys.readouterr()
+    assert invoke(["check", "suites", "--replay"]) == 2
+    assert "its lines end with CRLF: if Git has made them (core.autocrlf)" in capsys.readouterr().out
+
+
+def test_a_made_suite_keeps_its_bytes_in_every_checkout(project: Path) -> None:
+    assert invoke(["train", "--config", "config.yaml", "env.out_root=run", "env.skill_init=half.md",
+                   "train.num_epochs=1"]) == 0  # fmt: skip
+    skillopt.make_suite("run", "suites/boxes")
+    commit_all(project)
+    git(project, "-c", "core.autocrlf=true", "clone", "-q", ".", "elsewhere")
+    for name in ("skill.md", "baseline.md", "config.yaml", "suite.yaml"):
+        ours, theirs = (root / "suites/boxes" / name for root in (project, project / "elsewhere"))
+        assert theirs.read_bytes() == ours.read_bytes(), name
+    assert b"\r\n" in (project / "elsewhere/half.md").read_bytes(), "other files get the ends of the system"
+
+
+@pytest.mark.parametrize("damage", [b"garbage\n", b""])
+def test_a_damaged_journal_is_named_where_it_lies(
+    repository: Path, capsys: pytest.CaptureFixture[str], damage: bytes
+) -> None:
+    skill_is(repository, forgetting(3))
+    assert invoke(["check", "suites"]) == 0
+    (first, *_) = (repository / "suites/boxes/recorded").glob("*/journal.sqlite")
+    first.write_bytes(damage)
+    capsys.readouterr()
+    assert invoke(["check", "suites", "--replay"]) == 2
+    said = capsys.readouterr().out
+    assert "skillopt-check-" not in said, "no path of a directory that is gone"
+    assert not damage or str(first.relative_to(repository)) in said

@@ -167,13 +167,15 @@ class _Asking:
         place = one.directory.relative_to(self.scratch)
         journal = self.suite.root / place / JOURNAL
         if not journal.is_file():
-            raise _NotRecorded(f"this version of the skill ({place.name}) has no recorded answers")
+            raise _NotRecorded(
+                f"this version of the skill ({place.name}) has no recorded answers{_line_ends(one.skill)}"
+            )
         one.directory.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(journal, one.directory / JOURNAL)
         try:
             return await one.run(self.watch(name), replay=True)
         except JournalError as error:
-            raise _NotRecorded(str(error)) from None
+            raise _NotRecorded(str(error).replace(str(one.directory / JOURNAL), str(journal))) from None
 
     def _refuse_few(self, one: Prepared, level: float) -> None:
         loaded = one.evaluating.given.loaded
@@ -192,6 +194,13 @@ def keep_only_journals(suite: Suite) -> None:
     if not ignore.exists():
         suite.recorded.mkdir(parents=True, exist_ok=True)
         ignore.write_text(f"*\n!*/\n!.gitignore\n!{JOURNAL}\n", encoding="utf-8")
+
+
+def _line_ends(skill: Skill) -> str:
+    """What else a version may be that nobody has recorded: one that Git has given other bytes."""
+    if "\r\n" not in skill.text:
+        return ""
+    return "; its lines end with CRLF: if Git has made them (core.autocrlf), mark the skill in .gitattributes: * -text"
 
 
 def changed_lines(before: Skill, after: Skill) -> tuple[int, ...]:

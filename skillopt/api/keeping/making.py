@@ -80,6 +80,7 @@ def _laid_out(root: Path, run: Run, splits: Splits, skill: Path | None, margin: 
     made_of = Path(os.path.relpath(run.root, root)).as_posix()
     said = SuiteFile(skill=Path(place).as_posix(), baseline=baseline, margin=margin, fixed=fixed, run=made_of)
     write_suite(root, said)
+    write_text(root / ".gitattributes", "* -text\n")  # answers are recorded for these bytes, on every system
     suite = read_suite(root)
     keep_only_journals(suite)
     return suite

@@ -58,7 +58,7 @@ def compare(
 def check(
     context: typer.Context,
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             help="Suites, skills (their suites lie in suites/ beside them), or directories of them; with --as-suite a "
             "run directory.",

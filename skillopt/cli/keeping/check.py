@@ -32,7 +32,7 @@ HELD, REGRESSED, NOT_MEASURED, CONFIGURATION = 0, 1, 2, 3
 class CheckArgs:
     """The arguments."""
 
-    paths: list[Path]
+    paths: list[str]
     against: str
     model: str
     harness: str
@@ -49,7 +49,7 @@ def run_check(asked: CheckArgs, leftovers: list[str]) -> int:
     """`skillopt check`, with exit codes of its own."""
     try:
         asked, overrides = _sorted(asked, leftovers)
-        return _make(asked) if asked.as_suite is not None else _check(asked, overrides)
+        return _make(asked, overrides) if asked.as_suite is not None else _check(asked, overrides)
     except (StopRun, ModelError) as error:
         faults.report(error)
         return NOT_MEASURED
@@ -60,18 +60,20 @@ def run_check(asked: CheckArgs, leftovers: list[str]) -> int:
 
 def _sorted(asked: CheckArgs, leftovers: list[str]) -> tuple[CheckArgs, list[str]]:
     """Typer gives `key=value` to the paths, because there may be any number of them."""
-    unknown = [str(path) for path in asked.paths if str(path).startswith("-")]
+    unknown = [path for path in asked.paths if path.startswith("-")]
     if unknown:
         raise ConfigError(
             f"no such option: {unknown[0]}", hint="see skillopt check --help; keys are given as key=value"
         )
-    keys = [str(path) for path in asked.paths if "=" in str(path) and not path.exists()]
-    paths = [path for path in asked.paths if str(path) not in keys]
+    keys = [path for path in asked.paths if "=" in path and not Path(path).exists()]
+    paths = [path for path in asked.paths if path not in keys]
     return replace(asked, paths=paths), [*leftovers, *keys]
 
 
-def _make(asked: CheckArgs) -> int:
+def _make(asked: CheckArgs, overrides: list[str]) -> int:
     screen = Screen()
+    if overrides:
+        raise ConfigError(f"{overrides[0]}: --as-suite takes no keys", hint="the configuration is the run's")
     if len(asked.paths) != 1 or asked.as_suite is None:
         raise ConfigError("--as-suite is made of one run", hint="skillopt check RUN --as-suite suites/NAME")
     made = make_suite(asked.paths[0], asked.as_suite, skill=asked.skill, margin=asked.margin or 0.0)
@@ -83,7 +85,7 @@ def _make(asked: CheckArgs) -> int:
 
 def _check(asked: CheckArgs, leftovers: list[str]) -> int:
     screen = Screen(sys.stderr) if asked.as_json else Screen()
-    suites = find_suites(asked.paths or [Path()])
+    suites = find_suites([Path(path) for path in asked.paths or ["."]])
     ((label, keys),) = targets_of(
         [asked.harness] if asked.harness else [], [asked.model] if asked.model else []
     ).items()  # fmt: skip
