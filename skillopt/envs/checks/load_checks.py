@@ -15,6 +15,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
+from skillopt import envs
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import SPLITS, Item
 from skillopt.core.offers import offers
@@ -244,7 +245,7 @@ def _scored(env: Env, items: Sequence[Item]) -> Iterator[str]:
 
 def _is_ours(env: Env) -> bool:
     """Whether its scoring is this package's: quick, and sure to come back."""
-    return type(env).__module__.startswith(f"{__package__}.")
+    return type(env).__module__.startswith(f"{envs.__name__}.")
 
 
 def _now(coroutine: Coroutine[object, None, Outcome]) -> Outcome | None:
