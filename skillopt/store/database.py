@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from skillopt.core.errors import JournalError
 from skillopt.store.filesystem import filesystem_of, is_shared
-from skillopt.store.migrations import migrate, version_of
+from skillopt.store.migrations import migrate, transaction, version_of
 
 _COMPRESS_FROM = 1_000
 """Bytes. Below it compression costs more time than the page it saves."""
@@ -138,14 +138,8 @@ class Database:
 
     def insert_many(self, rows: list[Row]) -> None:
         """Commit several rows at once."""
-        with typed_errors(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany(_INSERT, rows)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
+        with typed_errors(self.path), transaction(self._connection):
+            self._connection.executemany(_INSERT, rows)
 
     def page(self, after: int, kind: str | None, limit: int = 256) -> list[Row]:
         """The next rows in the order they were written."""

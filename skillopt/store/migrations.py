@@ -7,6 +7,8 @@ program knows is refused, and so is an SQLite file that carries another applicat
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from skillopt.core.errors import JournalError
@@ -102,14 +104,22 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the file to the newest schema, in one transaction. Safe when two processes start at the same time."""
     if version_of(connection, path) == len(MIGRATIONS):
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         for number in range(version_of(connection, path), len(MIGRATIONS)):
             for statement in MIGRATIONS[number]:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """All or nothing. A full disk has ended the transaction already: what is raised is that, not what undoing says."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise

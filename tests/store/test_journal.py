@@ -387,3 +387,52 @@ def test_the_kept_ledger_is_the_sum_of_the_rows_and_an_older_file_is_brought_up(
     assert [tuple(vars(row).values()) for row in database.ledger()] == summed
     assert database.count(None) == 160 and database.count("score") == 32
     database.close()
+
+
+def test_a_full_disk_is_what_is_told_of_a_write_that_it_ended(tmp_path):
+    """It ends the transaction itself, so that undoing it fails too; what was there stays, and room helps."""
+    import sqlite3
+
+    from skillopt.store.database import Database
+    from skillopt.store.migrations import APPLICATION_ID, MIGRATIONS, migrate, transaction
+
+    plain = sqlite3.connect(tmp_path / "plain.sqlite", isolation_level=None)
+    plain.execute("CREATE TABLE t (a)")
+    plain.execute("PRAGMA max_page_count = 8").fetchall()
+    with pytest.raises(sqlite3.OperationalError, match="full"), transaction(plain):
+        plain.executemany("INSERT INTO t VALUES (?)", [(bytes(3000),)] * 50)
+    assert plain.execute("SELECT count(*) FROM t").fetchone() == (0,)
+    plain.close()
+
+    def row(n):
+        return (f"k{n}", bytes(2000), 0, "chat", "s", "r", "m", 1, 1, 1, None, None, 0.5, None, 1.0, 0)
+
+    path = tmp_path / "j.sqlite"
+    database = Database(path)
+    database.insert(row(0))
+    pages = database._connection.execute("PRAGMA page_count").fetchone()[0]
+    database._connection.execute("PRAGMA temp_store = MEMORY")
+    database._connection.execute(f"PRAGMA max_page_count = {pages + 4}").fetchall()
+    with pytest.raises(JournalError, match="full") as caught:
+        database.insert_many([row(n) for n in range(1, 100)])
+    assert "free some disk space" in caught.value.hint
+    assert database.count(None) == 1 and [each.calls for each in database.ledger()] == [1]
+    database._connection.execute("PRAGMA max_page_count = 100000").fetchall()
+    database.insert_many([row(n) for n in range(1, 100)])
+    assert database.count(None) == 100
+    database.close()
+
+    old = sqlite3.connect(tmp_path / "old.sqlite", isolation_level=None)
+    for statement in MIGRATIONS[0]:
+        old.execute(statement)
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute("PRAGMA user_version = 1")
+    pages = old.execute("PRAGMA page_count").fetchone()[0]
+    old.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        migrate(old, tmp_path / "old.sqlite")
+    assert old.execute("PRAGMA user_version").fetchone() == (1,)
+    old.execute("PRAGMA max_page_count = 100000").fetchall()
+    migrate(old, tmp_path / "old.sqlite")
+    assert old.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    old.close()
