@@ -78,6 +78,20 @@ def test_the_comment_step(place: Path, zygote: Zygote) -> None:
     assert (place / "calls").read_text().splitlines() == [f"{asked} --edit-last", asked], "edited, else written"
 
 
+@POSIX
+@pytest.mark.parametrize(("given", "installed"), [(ACTION["inputs"]["install"]["default"], "{0}/action"),
+                                                  ("skillopt==1.0", "skillopt==1.0")])  # fmt: skip
+def test_the_install_step(place: Path, zygote: Zygote, given: str, installed: str) -> None:
+    tools = place / "tools"
+    tools.mkdir()
+    (tools / "python").write_text('#!/bin/sh\necho "$@" > "$CALLS"\n')
+    (tools / "python").chmod(0o755)
+    environ = {"INSTALL": given, "GITHUB_ACTION_PATH": str(place / "action"), "CALLS": str(place / "calls")}
+    assert shell("Install", place, zygote, **environ, PATH=f"{tools}:{os.environ['PATH']}").returncode == 0
+    said = f"-m pip install --quiet {installed.format(place)}\n"
+    assert (place / "calls").read_text() == said, "the version of the action, and no stranger's package of the name"
+
+
 def test_every_variable_of_a_step_is_an_input_and_every_input_is_used() -> None:
     text = (ROOT / "action.yml").read_text()
     for name in ACTION["inputs"]:
