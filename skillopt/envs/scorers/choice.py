@@ -28,7 +28,8 @@ _WORDS = (
     "答案|答え|回答|答|解答|正解|정답|답"
 )
 _IS = (
-    r"(?:是|为|為|は|는|은|(?:\s+(?:is|option|choice|label|ist|est|es|è|é|as|to|would be|must be|should be|das|la|is:)"
+    r"(?:是|为|為|は|는|은|(?:\s+(?:is|option|choice|label|ist|est|es|è|é|as|to|would be|must be|should be|das|la|is:|"
+    r"(?:finale?|correct[ea]?|correta|corretta)\b)"
     r")*)"
 )
 _LABEL = r"[*_`'\"(\[$\\]{0,6}(?P<label>\w{1,3})(?![\w'’]|-\w)"
@@ -40,7 +41,7 @@ _CORRECT = re.compile(
     rf"{_LABEL}[*_`'\")\]$]{{0,6}}\s+is\s+(?:clearly\s+)?(?:the\s+)?(?:correct|right|best|only correct|answer)\b"
 )
 _LEAD = re.compile(
-    r"^[\s*_`'\"$]*(?:\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]|(\w{1,3})\s*[).:\]]|([A-Z])(?:,|\s[-–—])\s)"
+    r"^[\s*_`'\"$]*(?:\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]|(\w{1,3})[*_]{0,3}\s*[).:\]]|([A-Z])(?:,|\s[-–—])\s)"
 )
 _BRACKETED = re.compile(r"\(\s*(\w{1,3})\s*\)|\[\s*(\w{1,3})\s*\]")
 _CLOSE = r"[*_`'\")\]}$.]{0,6}"
@@ -167,7 +168,9 @@ def _led(answer: str, options: Mapping[str, str]) -> str | None:
     """The label that an answer begins with, unless it goes on to others."""
     lead = _LEAD.match(answer)
     label = _group(lead) if lead else None
-    if lead is None or label not in options or _negated(answer, lead.end()) or _joined(answer, lead.end(), options):
+    if lead is None or label not in options or _negated(answer, lead.end()):
+        return None
+    if any(_joined(answer, end, options) for end in (lead.end(), lead.end(lead.lastindex or 0))):
         return None
     return None if _bracketed(answer, options) - {label} else label
 

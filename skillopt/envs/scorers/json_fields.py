@@ -70,7 +70,7 @@ class JsonFields(Scorer):
         names = tuple(self.fields) or tuple(target)
         try:
             given: Any = parse_json(json_text(answer) or answer)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return verdict(False, answer, gold, why=f"the answer is not one JSON object: {shorten(str(error))}")
         if not isinstance(given, dict):
             return verdict(False, answer, gold, why=f"the answer is JSON but no object: {type(given).__name__}")

@@ -324,3 +324,23 @@ def test_soft_of_fields_is_their_f1() -> None:
     assert soft({"time": "18:00"}, gold) == 0.6667  # precision 1, recall 1/2
     assert soft({**gold, "date": "x"}, gold) == 0.8  # precision 2/3, recall 1
     assert soft({"time": "18:00", "people": 5}, gold) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Respuesta final: B", "B"), ("La respuesta correcta es B.", "B"), ("Réponse finale : **B**", "B"),
+        ("Risposta corretta: B", "B"), ("**B**: because A is odd", "B"), ("__B__) it is blue", "B"),
+        ("B, C", None), ("(B), (C)", None), ("B) and C", None), ("B, I think", "B"), ("B, a colour", "B"),
+    ],
+)  # fmt: skip
+def test_labels_in_other_words_and_lists_of_labels(answer: str, label: str | None) -> None:
+    item, gold = Item("q", {"choices": ["red", "blue", "green"]}), Gold.of("B")
+    got = build_scorer("multiple_choice").score(answer, item=item, gold=gold)
+    assert (got.hard, got.predicted) == ((1.0, label) if label else (0.0, answer))
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "NaN", "Infinity"])
+def test_an_object_with_no_number_is_a_wrong_answer(number: str) -> None:
+    got = build_scorer("json_fields").score(f'{{"a": {number}}}', item=Item("q", {}), gold=Gold.of({"a": 1}))
+    assert got.hard == got.soft == 0.0 and "not one JSON object" in got.fail_reason
