@@ -10,7 +10,7 @@ import yaml
 from skillopt.api.project.fields import fields_of
 from skillopt.api.project.projects import ProjectRequest, make_project
 from skillopt.api.project.template import template_of
-from skillopt.core.errors import SkillOptError
+from skillopt.core.errors import DataError, SkillOptError
 from skillopt.envs.templates import Template
 
 
@@ -121,6 +121,18 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
           for n in range(30)], "scorer multiple_choice", ""),
         ([{"messages": [{"role": "user", "content": f"q{n}?"}, {"role": "assistant", "content": f"a{n}"}]}
           for n in range(30)], "the field 'answer'", ""),
+        ([{"text": f"q{n}", "label": ["<5", ">5"][n % 2]} for n in range(30)], "scorer exact", ""),
+        ([{"question": f"q{n}", "answer": f"first\nthen\nso {n}"} for n in range(30)], "", "of several lines"),
+        ([{"question": f"q{n}", "answer": "one two three four five six seven eight " + str(n)} for n in range(30)],
+         "9 words or more, and only a reply with those words is right", ""),
+        ([{"question": f"q{n}", "answer": {"value": f"a{n}", "aliases": [f"b{n}"]}} for n in range(30)],
+         "inside that field, in 'value'", ""),
+        ([{"question": f"q{n}", "answer": {"value": f"a{n}", "aliases": [f"b{n}", f"a{n}"]}} for n in range(30)],
+         "inside that field, in 'aliases'", ""),
+        ([{"prompt": f"{n}+1? {n + 1}", "answer": str(n + 1)} for n in range(30)], "",
+         "no field to show; prompt: it ends with the right answer"),
+        ([{"question": "q", "answer": "a"}] * 12, "", "1 item (12 rows, exact copies counted once)"),
+        ([{"question": f"q{n}", "answer": f"a{n}", "Split": "test"} for n in range(30)], "", "marked split=test"),
     ],
 )  # fmt: skip
 def test_what_is_guessed_and_what_is_asked_for(tmp_path, rows, says, refused):
@@ -175,3 +187,23 @@ def test_a_name_for_what_is_said_about_an_item_is_shown_where_nothing_else_is_as
     rows = [row(n) for n in range(30)]
     fields = fields_of("rows", rows, "", ("choices",))
     assert Template(template_of(fields, rows), name="t").render({"item": rows[0], **rows[0]}) == prompt
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"question": "q%d", "n": 1e999, "answer": "a"}', "line 1: not valid JSON: 1e999 is larger than any number"),
+        ('{"question": "q%d", "answer": -1e400}', "line 1: not valid JSON: -1e400 is larger than any number"),
+        ('{"question": "q%d", "n": ' + "[" * 100_000 + "]" * 100_000 + "}", "not valid JSON: it is nested too deeply"),
+        ('{"id": 1, "question": "q%d", "answer": "a%d"}', "item id '1' stands twice"),
+        ('{"split": "holdout", "question": "q%d", "answer": "a"}', "marked split='holdout'"),
+    ],
+    ids=["1e999", "-1e400", "deep", "ids", "split"],
+)
+def test_a_refused_item_is_named_in_the_file_that_was_given(tmp_path, text, says):
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(text.replace("%d", str(n)) + "\n" for n in range(30)))
+    with pytest.raises(DataError) as caught:
+        make_project(ProjectRequest(tmp_path / "project", file, answer_field="answer", backend="scripted"))
+    assert says in str(caught.value) and str(file) in str(caught.value) and "project" not in str(caught.value)
+    assert not (tmp_path / "project").exists()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from skillopt.core.errors import DataError
 from skillopt.core.json_types import JsonValue
@@ -99,7 +99,8 @@ def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, 
         said.append(f"fields that not every item has are shown where they are: {counts}")
     shown = tuple(left)
     if not shown and not choices:
-        raise Undecided(f"{path}: besides {answer!r} there is no field to show", "--answer-field", names)
+        why = "".join(f"; {name}: {why}" for name, why in hidden.items())
+        raise Undecided(f"{path}: besides {answer!r} there is no field to show{why}", "--answer-field", names)
     return Fields(answer, shown, optional, choices, tuple(said))
 
 
@@ -133,7 +134,9 @@ def _inside(rows: Sequence[Mapping[str, Any]], answer: str) -> str:
     spans = all("text" in s and any(mark in s for mark in ("answer_start", "start", "input_text")) for s in shapes)
     if spans or all(set(s) == {"text"} for s in shapes):
         return "text"
-    return "aliases" if all("aliases" in s and "value" in s for s in shapes) else ""
+    if not all(isinstance(s.get("aliases"), list) and "value" in s for s in shapes):
+        return ""
+    return "aliases" if all(s["value"] in cast("list[JsonValue]", s["aliases"]) for s in shapes) else "value"
 
 
 def _hidden(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequence[str]]) -> str:

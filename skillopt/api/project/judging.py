@@ -26,6 +26,9 @@ MARK = "####"
 _LETTER = re.compile(r"\(?[A-Z]\)?")
 _LONG = 25
 """Words from which a right answer is a text that nobody repeats."""
+_SENTENCE = 8
+"""Words from which it is said that a reply has to repeat them."""
+_BOUND = re.compile(r"[<>≤≥≈~±]")
 _RULES = ("exact", "normalised", "contains", "json_fields", "module:function")
 
 
@@ -78,15 +81,19 @@ def _plain(
     if _are_numbers(golds, comma=True):
         return Judging({"name": "numeric", "decimal": "comma"}, "all right answers are numbers, with a decimal comma")
     words = median([len(text.split()) for text in golds]) if golds else 0
-    if words > _LONG:
+    lines = median(["\n" in text for text in golds]) if golds else 0
+    if words > _LONG or lines:
+        why = "of several lines" if lines else f"over {_LONG} words"
         raise Undecided(
-            f"{path}: the right answers in {fields.answer!r} are long texts (half have over {_LONG} words), and no "
+            f"{path}: the right answers in {fields.answer!r} are long texts (half are {why}), and no "
             "rule tells which other text is as good",
             "--scorer",
             _RULES,
             "; a judge: write scorer {name: rubric, text: …} into config.yaml afterwards",
         )
     said = ("where an item lists several right answers, any one of them is right",) if listed else ()
+    if words > _SENTENCE:
+        said += (f"half of the right answers have {words:g} words or more, and only a reply with those words is right",)
     if _loses(distinct):
         why = "short texts in which marks count: without punctuation two of them would be one, or empty"
         folded = len({text.casefold() for text in distinct}) == len(distinct)
@@ -145,7 +152,9 @@ def _labels(distinct: Sequence[str], count: int) -> list[str]:
 
 def _are_numbers(golds: Sequence[str], *, comma: bool) -> bool:
     return bool(golds) and all(
-        len(numbers_in(text, comma=comma)) == 1 and not any(c.isalpha() for c in text.replace("e", ""))
+        len(numbers_in(text, comma=comma)) == 1
+        and not any(c.isalpha() for c in text.replace("e", ""))
+        and not _BOUND.search(text)
         for text in golds
     )
 

@@ -115,15 +115,19 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         raise DataError(f"{path} is a directory", hint="give --data one file: JSON, JSONL, CSV, TSV or Parquet")
     if not path.is_file():
         raise DataError(f"{path}: no such file", hint="give --data an existing JSON, JSONL, CSV, TSV or Parquet file")
-    found = own_rows(read_items(path), name=str(path))
-    rows = [cast("Mapping[str, object]", row.data) for row in found.rows]
+    file = read_items(path)
+    all_rows = file.rows
+    rows = [cast("Mapping[str, object]", row.data) for row in own_rows(file, name=str(path)).rows]
     if not rows:
         raise DataError(f"{path}: holds no items")
     chosen = cut_for(len(rows))
     ratio = asked.ratio or chosen.words
     sizes = split_sizes(len(rows), parse_ratio(ratio))
     if min(sizes) == 0:
-        raise DataError(f"{path}: {_count(len(rows), 'item')} cut {ratio} leave a split empty", hint="add items")
+        copies = f" ({len(all_rows)} rows, exact copies counted once)" if len(all_rows) > len(rows) else ""
+        raise DataError(
+            f"{path}: {_count(len(rows), 'item')}{copies} cut {ratio} leave a split empty", hint="add items"
+        )
     refuse_one_selection_item(ratio, sizes[1], len(rows))
     fields = fields_of(path, rows, asked.answer_field, _CHOICES)
     judging = _asked_for(asked.scorer, fields) if asked.scorer else judging_of(path, rows, fields)

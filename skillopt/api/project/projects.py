@@ -22,9 +22,10 @@ from skillopt.api.given.configuring import configuration
 from skillopt.api.project.project_source import ProjectRequest, Source, refuse_one_selection_item, source_of
 from skillopt.config.derived import Sizes
 from skillopt.config.effort import effort_keys, effort_named
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.shorten import shorten
 from skillopt.engine.run.prepare import load_env, read_skill
+from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.store.atomic import write_bytes, write_text
 
@@ -77,7 +78,7 @@ def make_project(asked: ProjectRequest) -> Project:
             if file is not None:
                 write_bytes(asked.directory / name, file.content)
                 (asked.directory / name).chmod(0o755 if file.executable else 0o644)
-        env, splits = load_env(configuration(asked.directory / "config.yaml", overrides).config)
+        env, splits = _loaded(asked, source, overrides)
         total = sum(map(len, (splits.train, splits.selection, splits.test)))
         refuse_one_selection_item(source.ratio, len(splits.selection), total)
     return Project(
@@ -92,6 +93,17 @@ def make_project(asked: ProjectRequest) -> Project:
         prompt=env.task_text(splits.train[0]),
         gold=shorten(" | ".join(env.golds(splits.train[0])), 200),
     )
+
+
+def _loaded(asked: ProjectRequest, source: Source, overrides: list[str]) -> tuple[Env, Splits]:
+    """The project's items as a run will read them. Raises `DataError` that names the user's file: the copy is taken
+    away again."""
+    copy = asked.directory / source.path
+    try:
+        return load_env(configuration(asked.directory / "config.yaml", overrides).config)
+    except DataError as error:
+        message = error.message.replace(str(copy), str(asked.data or copy))
+        raise DataError(message, hint=error.hint) from error
 
 
 def _start(asked: ProjectRequest) -> str:

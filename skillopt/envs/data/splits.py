@@ -216,7 +216,7 @@ def _from_directory(config: EnvConfig, source: Source) -> tuple[Placed, dict[str
             mark = _mark(row)
             if mark and mark != split:
                 raise row.fault(
-                    f"stands in the {split} split but its own field says split={row.data['split']!r}",
+                    f"stands in the {split} split but its own field says split={_marked(row)!r}",
                     hint="move the item or correct the field",
                 )
         placed[split] = [(source.to_item(row), row.where) for row in rows]
@@ -250,8 +250,13 @@ def _command(source: Source) -> str:
 
 
 def _mark(row: Row) -> str | None:
-    value = row.data.get("split")
+    value = _marked(row)
     return _MARKS.get(value.strip().lower()) if isinstance(value, str) else None
+
+
+def _marked(row: Row) -> object:
+    """What the item's own field says, whatever the case of its name."""
+    return next((value for name, value in row.data.items() if name.strip().lower() == "split"), None)
 
 
 def _refuse_marked(path: Path, rows: Sequence[Row]) -> None:
@@ -261,10 +266,10 @@ def _refuse_marked(path: Path, rows: Sequence[Row]) -> None:
     if rows and marks == {"test"}:
         raise DataError(f"{path}: all {len(rows)} items are marked split=test", hint="add train and val items")
     for row in rows:
-        value = row.data.get("split")
+        value = _marked(row)
         if _mark(row) not in (None, "train") or (isinstance(value, str) and value.strip() and _mark(row) is None):
             raise row.fault(
-                f"is marked split={row.data['split']!r}, but env.split_mode=ratio would deal it out at random",
+                f"is marked split={value!r}, but env.split_mode=ratio would deal it out at random",
                 hint="store the items as a split directory, or remove the field 'split'",
             )
 
