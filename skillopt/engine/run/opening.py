@@ -37,6 +37,7 @@ from skillopt.envs.base import Env, Splits, cautions
 from skillopt.envs.data.splits import write_split
 from skillopt.model.client import Client
 from skillopt.model.prices import load_prices
+from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.veto import complaints
@@ -145,19 +146,14 @@ async def open_run_context(
         stack.push_async_callback(journal.aclose)
         if need == "train":
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
-        run_dir.logs.mkdir(exist_ok=True)
-        emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
-        for warning in splits.manifest.get("warnings", ()):  # not before: an event has its run's id
-            emit(Notice(text=f"warning: {warning}"))
+        _continue_log(run_dir, journal, emit, splits)
         timings = Timings(journal.get_meta("timings"))
         budget = _budget(config, journal, timings, emit, given)
         executor = _executor(config, given, stack)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
         pool, engines = shared_by_runs(config, emit, given)
-        steering = Steering(run_dir, budget, pool, emit, config.env.workers)
-        budget.gate = steering.gate
-        emit.add(steering.observe)
+        steering = _steering(config, run_dir, budget, pool, emit)
         rollouts = Rollouts(emit, journal.known)
         maker = ModelMaker(
             config, run_dir, journal, budget, prices, emit, rollouts, executor, stack, given, replay, pool, engines
@@ -204,6 +200,22 @@ def _data(config: Config, env: Env, splits: Splits, out_root: Path, given: Given
     if given.write_items is not None:
         given.write_items()
     return env, splits
+
+
+def _continue_log(run_dir: RunDir, journal: Journal, emit: Events, splits: Splits) -> None:
+    """The log of events, and then what was found in the items: not before, since an event has its run's id."""
+    run_dir.logs.mkdir(exist_ok=True)
+    emit.continue_log(run_dir.logs / "events.jsonl", run_id_of(journal))
+    for warning in splits.manifest.get("warnings", ()):
+        emit(Notice(text=f"warning: {warning}"))
+
+
+def _steering(config: Config, run_dir: RunDir, budget: Budget, pool: LimiterPool, emit: Events) -> Steering:
+    """Orders for the run, which its budget waits for and its events tell of."""
+    steering = Steering(run_dir, budget, pool, emit, config.env.workers)
+    budget.gate = steering.gate
+    emit.add(steering.observe)
+    return steering
 
 
 def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
