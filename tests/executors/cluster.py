@@ -40,6 +40,14 @@ class TwoNodes:
         return f"{HEAD}:{self.port}"
 
     @property
+    def head(self) -> str:
+        """The head by the address that Ray knows it by: where there is a network, not the loopback one it was given."""
+        lines = [line for _, line in self._processes() if "raylet/raylet" in line]
+        found = {line.partition("--node_ip_address=")[2].split(" ")[0] for line in lines} - {SECOND}
+        assert len(found) == 1, found
+        return found.pop()
+
+    @property
     def access(self) -> dict[str, str]:
         """What a driver needs in its environment."""
         return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token} if self.token else {"RAY_AUTH_MODE": "disabled"}

@@ -20,7 +20,7 @@ import pytest
 from skillopt.engine.run.context import RunContext
 from skillopt.executors.ray.executor import RayExecutor
 from skillopt.testing.trees import differences
-from tests.executors.cluster import HEAD, ROOT, SECOND, TwoNodes, kill, until
+from tests.executors.cluster import ROOT, SECOND, TwoNodes, kill, until
 from tests.executors.runs import ENVIRONMENTS, config_of, entries, make_project, overrides, result, run
 
 pytestmark = pytest.mark.ray
@@ -205,4 +205,4 @@ def asked(project: Path) -> list[str]:
 
 
 def test_a_cluster_has_two_nodes(cluster: TwoNodes) -> None:
-    assert cluster.raylet(HEAD) and cluster.raylet(SECOND) and cluster.gcs()
+    assert cluster.raylet(cluster.head) and cluster.raylet(SECOND) and cluster.gcs()
