@@ -70,10 +70,10 @@ def steer(run: str | Path, order: Order, *, wait_s: float = WAIT_S) -> str | Non
         raise RunDirError(f"{root}: this run {there}, so it takes no orders", hint="skillopt runs lists what goes on")
     follower = Follower(root, at_end=True)
     give(root, order)
-    until = time.monotonic() + wait_s
+    asked, until = (order.order, order.key, order.value, order.by), time.monotonic() + wait_s
     while True:
         for event in follower.new():
-            if isinstance(event, OrderTaken) and (event.order, event.key) == (order.order, order.key):
+            if isinstance(event, OrderTaken) and asked == (event.order, event.key, event.value, event.by):
                 return event.effect
         if time.monotonic() >= until:
             return None

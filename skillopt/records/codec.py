@@ -136,7 +136,10 @@ def _value(expected: object, raw: object, where: str) -> object:
 def _plain(kind: type[object], raw: object, where: str) -> object:
     """A text, a number or a truth value; a whole number is a number too, and true is none."""
     if kind is float and isinstance(raw, int) and not isinstance(raw, bool):
-        return float(raw)
+        try:
+            return float(raw)
+        except OverflowError:
+            raise _wrong(where, "a number within reach", raw) from None
     if not isinstance(raw, kind) or (isinstance(raw, bool) and kind is not bool):
         raise _wrong(where, _PLAIN.get(kind, kind.__name__), raw)
     return raw

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -82,6 +82,11 @@ class Pulse:
     places: Mapping[str, Places] = field(default_factory=dict[str, Places])
 
 
+def figure(value: float | None) -> str:
+    """A cap as it is typed. `figure(2_000_000.0) == "2000000"`."""
+    return "no cap" if value is None else f"{value:.15g}"
+
+
 def checked(order: Order) -> Order:
     """The order, if a run can carry it out. Raises `ConfigError`."""
     if order.order not in VERBS:
@@ -95,17 +100,15 @@ def checked(order: Order) -> Order:
         )
     value = order.value
     if value is not None and not 0 < value < float("inf"):
-        raise ConfigError(f"{order.key}={value:g}: a number above 0, or null for no cap")
+        raise ConfigError(f"{order.key}={figure(value)}: a number above 0, or null for no cap")
     if order.key == WORKERS and (value is None or value != int(value) or value > MOST_WORKERS):
-        raise ConfigError(f"{WORKERS}={value}: whole, and from 1 to {MOST_WORKERS}")
+        raise ConfigError(f"{WORKERS}={figure(value)}: whole, and from 1 to {MOST_WORKERS}")
     return order
 
 
 def give(root: Path, order: Order) -> None:
     """Write an order for the run in `root`. Raises `ConfigError` for one that no run takes, `RunDirError` for a
     directory that cannot be written."""
-    from dataclasses import replace
-
     line = json.dumps(encode_record(replace(checked(order), time=round(time.time(), 3)))) + "\n"
     try:
         handle = os.open(root / CONTROL, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -129,8 +132,9 @@ class Orders:
         size = self._size()
         if size == self._read:
             return []
-        if size < self._read:
-            self._read = 0
+        if size < self._read:  # another file stands there: nobody knows when its orders were given
+            self._read = size
+            return []
         with self._path.open("rb") as stream:
             stream.seek(self._read)
             block = stream.read(size - self._read)

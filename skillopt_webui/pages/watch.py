@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -88,7 +89,7 @@ async def order(request: Request, opened: RunPage, form: FormData) -> Response:
     words = [verb, str(form.get("key", "")), str(form.get("value", ""))] if verb == "set" else [verb]
     effect = await run_in_threadpool(lambda: steer(opened.path, order_of(words, by="dashboard"), wait_s=_WAIT_S))
     said = effect or "ordered; the run looks between calls"
-    return RedirectResponse(f"/run/{opened.id}/watch?said={said}", 303)
+    return RedirectResponse(f"/run/{opened.id}/watch?{urlencode({'said': said})}", 303)
 
 
 TAB = Tab("watch", "Watch", show, more_posts=(("/order", order),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillopt.records.control import figure
 from skillopt.records.events import (
     BudgetWarning,
     CandidateProposed,
@@ -112,7 +113,7 @@ def _beside(event: Event) -> tuple[str, str] | None:
     if isinstance(event, Notice):
         return "notice", event.text
     if isinstance(event, OrderTaken):
-        value = f" {event.key} = {'no cap' if event.value is None else f'{event.value:g}'}" if event.key else ""
+        value = f" {event.key} = {figure(event.value)}" if event.key else ""
         by = f" by the {event.by}" if event.by else ""
         return "order", f"{event.order}{value}{by}: {event.effect}"
     if isinstance(event, OutageStart):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from skillopt.core.errors import Interrupted, SkillOptError
 from skillopt.engine.run.spending.budget import Budget
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.records.codec import encode_record
-from skillopt.records.control import PULSE, WORKERS, Order, Orders, Places, Pulse
+from skillopt.records.control import PULSE, WORKERS, Order, Orders, Places, Pulse, figure
 from skillopt.records.directory import RunDir
 from skillopt.records.events import Emit, Event, OrderTaken, StageEnd, StageProgress, StageStart
 from skillopt.store.atomic import write_json
@@ -48,11 +49,16 @@ class Steering:
     _paused_at: float = 0.0
     _now: Pulse = field(default_factory=Pulse)
     _told: Pulse = field(default_factory=Pulse)
-    _told_at: float = -STILL_S
+    _told_at: float = float("-inf")
+    _ended: bool = False
+    _pen: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the pulse is written, by a thread or by the end."""
 
     def __post_init__(self) -> None:
         self._orders = Orders(self.run_dir.root)
         self._going.set()
+        with contextlib.suppress(SkillOptError):
+            self.run_dir.remove(PULSE)  # what a process said that was killed is no pulse of this one
 
     @property
     def paused(self) -> bool:
@@ -105,7 +111,7 @@ class Steering:
         name = order.key.rpartition("max_")[2]
         self.budget.cap(replace(self.budget.limits, **{name: order.value}))
         self.budget.tell()
-        return "no cap" if order.value is None else f"the cap is {order.value:g}"
+        return "no cap" if order.value is None else f"the cap is {figure(order.value)}"
 
     def observe(self, event: Event) -> None:
         """Progress within a stage, for the pulse."""
@@ -136,11 +142,14 @@ class Steering:
         )  # fmt: skip
 
     async def watch(self) -> None:
-        """Look for orders and write the pulse until cancelled."""
-        while True:
-            self.take()
-            await self._tell()
-            await asyncio.sleep(LOOK_S)
+        """Look for orders and write the pulse until cancelled. Nothing waits for a resume that nobody would see."""
+        try:
+            while True:
+                self.take()
+                await self._tell()
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self._going.set()
 
     async def _tell(self) -> None:
         """Write the pulse where something besides the clock has changed, and now and then anyway."""
@@ -154,13 +163,17 @@ class Steering:
         with contextlib.suppress(OSError, SkillOptError):  # see the module
             await asyncio.to_thread(self._write, beat)
 
-    def _write(self, beat: Pulse) -> None:
-        write_json(self.run_dir.root / PULSE, encode_record(replace(beat, time=round(time.time(), 3))))
+    def _write(self, beat: Pulse, *, last: bool = False) -> None:
+        with self._pen:
+            if not self._ended:  # one that was under way when the run ended comes too late
+                self._ended = last
+                body = encode_record(replace(beat, time=round(time.time(), 3)))
+                write_json(self.run_dir.root / PULSE, body, durable=False)
 
     def end(self) -> None:
         """The last pulse: nothing is under way any more."""
         with contextlib.suppress(OSError, SkillOptError):
-            self._write(replace(self.beat(), stage=None, done=0, total=0, missing=0, hard=None, places={}))
+            self._write(replace(self.beat(), stage=None, done=0, total=0, missing=0, hard=None, places={}), last=True)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from skillopt.engine.run.steering import Steering, steered
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.traffic.pool import Limits as Widths
 from skillopt.model.types import Usage
-from skillopt.records.control import CONTROL, Order, give, read_pulse
+from skillopt.records.control import CONTROL, PULSE, Order, give, read_pulse
 from skillopt.records.directory import RunDir
 from skillopt.records.events import Event, OrderTaken
 from skillopt.testing.toy import toy_item
@@ -113,12 +114,54 @@ async def test_what_was_ordered_before_this_process_is_not_carried_out(tmp_path:
     late = Steering(run_dir, Budget(Limits()), LimiterPool(), told.append, workers=1)
     late.take()
     assert not late.stopping
-    assert told == []
+    give(tmp_path, Order(order="resume"))
+    late.take()
+    assert effects(told) == ["nothing to do"]
+    lines = (tmp_path / CONTROL).read_text().splitlines(keepends=True)
+    (tmp_path / CONTROL).write_text(lines[0])  # another file, of nobody knows when
+    late.take()
+    assert not late.stopping
+    give(tmp_path, Order(order="stop"))
+    late.take()
+    assert late.stopping
+
+
+async def test_the_pulse_of_a_killed_process_is_none_of_the_next(tmp_path: Path, told: list[Event]):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / PULSE).write_text('{"paused": true, "pid": 1}')
+    Steering(RunDir(tmp_path), Budget(Limits()), LimiterPool(), told.append, workers=1)
+    assert read_pulse(tmp_path) is None
+
+
+async def test_a_pulse_that_is_under_way_at_the_end_is_not_the_last(steering: Steering):
+    late = steering.beat()
+    steering.end()
+    steering._write(replace(late, done=7))
+    last = read_pulse(steering.run_dir.root)
+    assert last is not None
+    assert last.done == 0
+
+
+async def test_who_waits_goes_on_when_nobody_looks_for_orders_any_more(steering: Steering):
+    give(steering.run_dir.root, Order(order="pause"))
+    steering.take()
+    waiting = asyncio.ensure_future(steering.gate())
+    steering.emit = _fault  # a fault of ours in the middle of an order
+    give(steering.run_dir.root, Order(order="pause"))
+    with pytest.raises(RuntimeError):
+        await steering.watch()
+    await waiting
+
+
+def _fault(event: Event) -> None:
+    raise RuntimeError(type(event).__name__)
 
 
 async def test_lines_that_are_no_order_are_passed_over(steering: Steering, told: list[Event]):
     lines = ['{"order": "explode"}', "not json", '{"order": "set", "key": "train.seed", "value": 3}', '{"order": 3}',
-             '{"order": "set", "key": "env.workers", "value": 1e309}', "[]", '{"order":"pause"' + " " * 5000 + "}",
+             '{"order": "set", "key": "env.workers", "value": 1e309}', "[]", "[" * 4000,
+             '{"order": "set", "key": "env.workers", "value": 1' + "0" * 400 + "}", 
+             '{"order":"pause"' + " " * 5000 + "}",
              '{"order": "resume"}', '{"order": "stop"']  # fmt: skip
     (steering.run_dir.root / CONTROL).write_text("\n".join(lines))
     steering.take()
