@@ -42,6 +42,8 @@ class Feed:
     _follower: Follower = field(init=False)
     _parts: tuple[int, dict[str, str]] = (-1, {})
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has been read up to now for the first time."""
 
     def __post_init__(self) -> None:
         self._follower = Follower(self.path)
@@ -99,9 +101,8 @@ class Feeds:
         feed = self._feeds.get(path)
         if feed is None:
             feed = self._feeds[path] = Feed(path)
-        if path not in self._tasks:
-            await run_in_threadpool(feed.look)
             self._tasks[path] = asyncio.get_running_loop().create_task(self._watch(path, feed))
+        await feed.ready.wait()
         return feed
 
     def mark(self, path: Path) -> str:
@@ -115,9 +116,11 @@ class Feeds:
             while idle < LINGER_S:
                 if await run_in_threadpool(feed.look):
                     feed.tell()
+                feed.ready.set()
                 await asyncio.sleep(LOOK_S)
                 idle = 0.0 if feed.watchers else idle + LOOK_S
         finally:
+            feed.ready.set()
             self._tasks.pop(path, None)
             self._feeds.pop(path, None)
 

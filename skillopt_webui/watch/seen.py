@@ -165,12 +165,13 @@ class Seen:
             spent.tokens += (row.prompt_tokens or 0) + (row.completion_tokens or 0)
             spent.unknown = spent.unknown or row.prompt_tokens is None or row.completion_tokens is None
 
-    def strip(self) -> list[tuple[str, str]]:
-        """The six stages with `done`, `now` or `ahead`."""
+    def strip(self, alive: bool) -> list[tuple[str, str]]:
+        """The six stages with `done`, `now` or `ahead`. Of a run that no process goes on with nothing is done now."""
         found: list[tuple[str, str]] = []
         for at, (stage, parts) in enumerate(STRIP):
-            now = self.stage in parts and not self.outcome
-            word = "now" if now else "done" if at <= self.reached or self.reached == len(STRIP) else "ahead"
+            under_way = self.stage in parts and not self.outcome
+            passed = at <= self.reached or self.reached == len(STRIP)
+            word = "now" if under_way and alive else "done" if passed and not under_way else "ahead"
             found.append((stage.heading, word))
         return found
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import parse_qsl
 
 import pytest
 
 from skillopt.api.given.keys import FRONT
+from skillopt.api.steering import order_of
 from skillopt.core.errors import ConfigError, RunDirError
 from skillopt.records.events import OrderTaken, RunEnd
 from skillopt.records.reading import open_run
+from skillopt.store.lock import RunLock
 from skillopt_webui.launch import process
 from skillopt_webui.launch.queue import Launches
 from skillopt_webui.launch.record import FOLDER
 from skillopt_webui.launch.variables import variables_of
 from skillopt_webui.pages.watch import parts_of
+from skillopt_webui.runs import id_of
 from skillopt_webui.settings import Settings
-from skillopt_webui.watch.feed import Feed, follow
+from skillopt_webui.watch.feed import Feed, Feeds, follow
+from skillopt_webui.watch.lines import line_of
 from tests.webui.pages import CONFIGS, RECORDED, client_of, send
 
 ROOMS = "configs/rooms/default.yaml"
@@ -251,6 +257,47 @@ def test_variables_of_a_file(tmp_path: Path):
     path.write_text("A=1\nexport B='two words' # why\n# C=3\nD=\"x # y\"\nnot a line\nE=\n  F = f  \n")
     assert variables_of(path) == {"A": "1", "B": "two words", "D": "x # y", "E": "", "F": "f"}
     assert variables_of(tmp_path / "none") == {}
+
+
+async def test_a_run_that_was_killed_is_not_shown_as_going_on(tmp_path: Path):
+    log, lines = tmp_path / "logs" / "events.jsonl", (RECORDED / "strict" / "logs" / "events.jsonl").read_text()
+    log.parent.mkdir()
+    cut = lines.index('"stage.end"', lines.index('"step.start"'))
+    log.write_text(lines[: lines.rindex("\n", 0, cut) + 1])  # within a stage
+    (tmp_path / "logs" / "pulse.json").write_text('{"paused": true, "stage": "rollout", "total": 40, "done": 7}')
+    feed = Feed(tmp_path)
+    with RunLock(tmp_path):
+        feed.look()
+        alive = parts_of(feed)
+    feed.look()
+    dead = parts_of(feed)
+    assert 'aria-current="step"' in alive["live-now"] and "paused" in alive["live-status"]
+    assert 'aria-current="step"' not in dead["live-now"] and "7 of 40" not in dead["live-now"]
+    assert "unfinished" in dead["live-status"] and "it was killed" in dead["live-now"]
+
+
+async def test_a_log_is_folded_once_however_many_come_at_once(tmp_path: Path):
+    shutil.copytree(RECORDED / "strict" / "logs", tmp_path / "logs")
+    alone, feeds = Feed(tmp_path), Feeds()
+    alone.look()
+    found = await asyncio.gather(*(feeds.of(tmp_path) for _ in range(8)))
+    await feeds.close()
+    assert len({id(feed) for feed in found}) == 1
+    assert found[0].seen == alone.seen
+
+
+def test_what_came_of_an_order_is_said_in_its_own_figures(tmp_path: Path):
+    """A cap of two million tokens is neither `2e+06` nor, in the address, `2e 06`."""
+    shutil.copytree(RECORDED / "strict", tmp_path / "run")
+    client = client_of(Settings(roots=(tmp_path,), configs=(CONFIGS,)))
+    page = f"/run/{id_of(tmp_path / 'run')}/watch"
+    order = order_of(["set", "max_tokens=2e6"], by="dashboard")
+    event = OrderTaken(order=order.order, key=order.key, value=order.value, by=order.by, effect="50 % + more & #2")
+    line = line_of(event)
+    assert line is not None and "budget.max_tokens = 2000000 by the dashboard" in line.text
+    with patch("skillopt_webui.pages.watch.steer", return_value=event.effect):
+        answer = send(client, f"{page}/order", {"order": "set", "key": "budget.max_tokens", "value": "2e6"})
+    assert "50 % + more &amp; #2" in client.get(answer.headers["location"]).text
 
 
 async def test_what_happens_is_pushed_to_everybody_who_watches(tmp_path: Path):
