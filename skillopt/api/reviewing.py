@@ -13,14 +13,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt.core.errors import DataError
+from skillopt.core.errors import DataError, RunDirError
 from skillopt.explain.provenance import Traced, trace
 from skillopt.explain.review import write_review
 from skillopt.explain.review_text import named
 from skillopt.records.directory import RunDir
 from skillopt.records.reading import Run, open_run
 from skillopt.records.review import FOLDER, MEASURED, Choice, EditDecision, ReviewRecord
-from skillopt.store.lock import is_locked
+from skillopt.store.lock import RunLock, is_locked
 from skillopt.views.worth import Worth, worths
 
 if TYPE_CHECKING:
@@ -86,7 +86,18 @@ def decide(
 
     >>> decide("outputs/demo", {"step_0002/edit_1": "refuse"}, by="Ada", note="too narrow")  # doctest: +SKIP
     """
-    opened = open_run(Path(run))
+    root = open_run(Path(run)).root
+    try:
+        with RunLock(root / MEASURED):
+            return _decide(open_run(root), decisions, by, note)
+    except RunDirError as error:
+        if is_locked(root / MEASURED):
+            raise DataError("the review is being measured", hint="wait until it has ended") from error
+        raise
+
+
+def _decide(opened: Run, decisions: Mapping[str, Choice | tuple[Choice, str]], by: str, note: str) -> ReviewRecord:
+    """The writing of it, while nobody else writes or measures."""
     traced = _traced(opened)
     before = opened.review
     kept = before.decisions if before is not None and before.skill_hash == opened.best.hash else ()
@@ -94,8 +105,6 @@ def decide(
     new = [_decision(traced, name, asked, note, who, at) for name, asked in decisions.items()]
     record = ReviewRecord(skill_hash=opened.best.hash, decisions=tuple(named([*kept, *new]).values()))
     text = traced.reviewed(record.decisions).version.skill
-    if is_locked(opened.root / MEASURED):
-        raise DataError("the review is being measured", hint="wait until it has ended")
     measured = before.measurement if before is not None else None
     if before is not None and measured is not None and measured.reviewed_hash == text.hash:
         record = replace(record, measurement=measured, accepted=before.accepted, reason=before.reason)
@@ -125,9 +134,7 @@ def measure(
     from skillopt.records.directory import JOURNAL
 
     opened = open_run(Path(run))
-    traced, record = _traced(opened), opened.review
-    if record is None or record.skill_hash != opened.best.hash or not record.decisions:
-        raise DataError("nothing was decided about this skill yet", hint="decide first: skillopt review RUN --refuse …")
+    _decided(opened)
     resolved = configuration(Path(config) if config is not None else opened.root / "config.yaml", ())
     check_same_run(resolved.config, opened)
     journal = opened.root / JOURNAL
@@ -137,9 +144,18 @@ def measure(
             resolved, out_root=opened.root / MEASURED, emit=Events(observers_of(on_event)), need="eval",
             answers=journal if journal.is_file() else None, given=Given(interrupt=interrupt),
         ) as context:  # fmt: skip
-            return await measure_review(context, traced, record, RunDir(opened.root / FOLDER))
+            now = open_run(opened.root)  # while nobody else can decide any more
+            return await measure_review(context, _traced(now), _decided(now), RunDir(now.root / FOLDER))
 
     return blocking(go)
+
+
+def _decided(run: Run) -> ReviewRecord:
+    """The review of the skill as it is. Raises `DataError` where nothing was decided about it."""
+    record = run.review
+    if record is None or record.skill_hash != run.best.hash or not record.decisions:
+        raise DataError("nothing was decided about this skill yet", hint="decide first: skillopt review RUN --refuse …")
+    return record
 
 
 def _traced(run: Run) -> Traced:

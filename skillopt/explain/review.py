@@ -88,8 +88,10 @@ def _words(found: WorthRecord) -> str:
 
 
 def write_review(place: RunDir, record: ReviewRecord, text: Skill | None) -> None:
-    """Write the record, and the text where it is a version; an earlier one goes. Blocking."""
-    place.remove(REVIEWED)
+    """Write the record, and the text where it is a version; an earlier one goes. Blocking. A text counts by the hash in
+    the record, so whatever is killed in between leaves no version of the wrong text."""
     if text is not None:
         place.write(REVIEWED, text.text)
     place.write(RESULT, record.to_json())
+    if text is None:
+        place.remove(REVIEWED)

@@ -106,8 +106,11 @@ class Run:
 
     @property
     def reviewed(self) -> Skill | None:
-        """The text that a review left and that was measured; None where there is none."""
-        return self.skill(f"{REVIEW}/{REVIEWED}") if self.review is not None and self.review.accepted else None
+        """The text that a review left and that was measured, those bytes and no others; None where there is none."""
+        record = self.review
+        measured = record.measurement if record is not None and record.accepted else None
+        text = self.skill(f"{REVIEW}/{REVIEWED}") if measured is not None else None
+        return text if measured is not None and text is not None and text.hash == measured.reviewed_hash else None
 
     @cached_property
     def items(self) -> dict[str, ItemRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,6 +15,7 @@ from skillopt.core.errors import DataError, RunDirError
 from skillopt.core.skill import Skill
 from skillopt.explain.skill_ref import named_skill
 from skillopt.records.reading import open_run
+from skillopt.store.lock import RunLock
 from tests.explain.toy_runs import run, write_project
 from tests.records.recorded import NOW
 
@@ -35,6 +37,10 @@ def test_a_changed_text_is_a_version_after_it_was_measured(made, capsys):
         named_skill(f"{made}@reviewed")
     measured = measure(made)
     text = open_run(made).reviewed
+    place = made / "review" / "reviewed_skill.md"
+    place.write_text(text.text + "- Slipped in.\n")  # bytes that nobody measured are no version
+    assert open_run(made).reviewed is None
+    place.write_text(text.text)
     assert measured.accepted and measured.measurement.reviewed_hash == text.hash
     assert measured.measurement.difference.n == 12 and measured.measurement.reviewed.n == 12
     assert "- Mine.\n- And mine." in text.text and seen.changes[-1].worth.lines[0] not in text.text
@@ -78,6 +84,25 @@ def test_decisions_that_cannot_be_carried_out_are_one_line(tmp_path, capsys):
         measure(root)
     assert invoke(["review", str(root), "--change", name]) == 2
     assert "--change NAME=FILE" in capsys.readouterr().err
+
+
+def test_decisions_that_come_at_once_are_all_kept_or_told_and_none_during_a_measuring(tmp_path):
+    root = tmp_path / "run"
+    shutil.copytree(NOW / "strict", root)
+    names = [change.worth.name for change in review(root).changes]
+
+    def one(name: str) -> str | None:
+        try:
+            decide(root, {name: "accept"}, by="Ada")
+            return name
+        except (DataError, RunDirError):
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = {name for name in pool.map(one, names * 4) if name}
+    assert {each.origin for each in open_run(root).review.decisions} == kept
+    with RunLock(root / "review/measured"), pytest.raises(DataError, match="is being measured"):
+        decide(root, {names[0]: "refuse"})
 
 
 def test_a_review_of_an_earlier_best_skill_is_said_to_be_one(tmp_path):
