@@ -160,7 +160,7 @@ def _fault(event: Event) -> None:
 async def test_lines_that_are_no_order_are_passed_over(steering: Steering, told: list[Event]):
     lines = ['{"order": "explode"}', "not json", '{"order": "set", "key": "train.seed", "value": 3}', '{"order": 3}',
              '{"order": "set", "key": "env.workers", "value": 1e309}', "[]", "[" * 4000,
-             '{"order": "set", "key": "env.workers", "value": 1' + "0" * 400 + "}", 
+             '{"order": "set", "key": "env.workers", "value": 1' + "0" * 400 + "}",
              '{"order":"pause"' + " " * 5000 + "}",
              '{"order": "resume"}', '{"order": "stop"']  # fmt: skip
     (steering.run_dir.root / CONTROL).write_text("\n".join(lines))
