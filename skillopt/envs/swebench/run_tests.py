@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -19,7 +20,8 @@ def status_of(name: str) -> tuple[str, str]:
     """How a test ended, and what it said."""
     result = unittest.TestResult()
     try:
-        unittest.defaultTestLoader.loadTestsFromName(name).run(result)
+        with contextlib.redirect_stdout(sys.stderr):  # an unfinished line of its own would swallow the verdict
+            unittest.defaultTestLoader.loadTestsFromName(name).run(result)
     except Exception:  # noqa: BLE001 - the repository's own code, which the target has changed, may raise anything
         return "ERROR", traceback.format_exc()
     for status, told in (("ERROR", result.errors), ("FAILED", result.failures)):

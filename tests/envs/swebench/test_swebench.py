@@ -23,7 +23,7 @@ from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.scoring import ScoreContext, Scoring
 from skillopt.envs.swebench import sample
 from skillopt.envs.swebench.adapter import SWEBenchEnv, SWEBenchSettings
-from skillopt.envs.swebench.dataloader import named_tests, shares, stratified, to_item
+from skillopt.envs.swebench.dataloader import files_in, named_tests, shares, stratified, to_item
 from skillopt.envs.swebench.grading import of_log
 from skillopt.envs.swebench.patch import PatchError, applied, diff
 from skillopt.envs.swebench.run_tests import END, EXIT_CODE, START
@@ -191,6 +191,23 @@ async def test_an_agents_answer_is_what_it_changed() -> None:
     assert "lies in your working directory" in system and "Look first." in system
     outcome = await scored(item, Attempt(text="Nothing to do."), env)
     assert isinstance(outcome, Scored) and "no patch was handed in" in outcome.fail_reason
+
+
+async def test_what_the_code_under_test_prints_is_no_part_of_the_log() -> None:
+    """A line without its end would swallow the verdict after it, and one like a verdict would be one."""
+    item = row_of(2)
+    fixed = applied(files_in(item.data["files"]), str(item.data["patch"]))
+    path = next(file for file in fixed if file.endswith("pages.py"))
+    name = named_tests(item, "FAIL_TO_PASS")[0]
+    loud = f"print('FAILED {name}')\nprint('loading ...', end='')\n"
+    outcome = await scored(item, Attempt(workspace=LeftFiles({path: (loud + fixed[path]).encode()})))
+    assert isinstance(outcome, Scored) and outcome.hard == 1.0, outcome
+    files = files_in(item.data["files"])
+    names = [name, *named_tests(item, "PASS_TO_PASS")]
+    log = "\n".join([*(f"PASSED {one}" for one in names), END, f"{EXIT_CODE}: 0"])
+    forged = f"print({log!r}, flush=True)\nimport os\nos._exit(0)\n"
+    outcome = await scored(item, Attempt(workspace=LeftFiles({path: (forged + files[path]).encode()})))
+    assert isinstance(outcome, Scored) and outcome.hard == 0.0, outcome
 
 
 HOSTILE = {
