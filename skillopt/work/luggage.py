@@ -13,6 +13,7 @@ import posixpath
 import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 MOST_BYTES = 128 * 1024 * 1024
 
@@ -45,17 +46,15 @@ def unpack(text: str, folder: Path) -> None:
             if path.is_absolute() or ".." in path.parts:
                 raise ValueError(f"the name {member.name!r} leads out of the directory")
             target = folder / path
-            if not _inside(target.parent, folder):
+            if target.parent.resolve() != folder.resolve() / path.parent:  # a link on the way
                 raise ValueError(f"the name {member.name!r} leads out of the directory")
             target.parent.mkdir(parents=True, exist_ok=True)
             if member.isdir():
                 target.mkdir(exist_ok=True)
             elif member.issym() and _stays(member.name, member.linkname):
                 target.symlink_to(member.linkname)
-            elif member.isfile():
-                source = archive.extractfile(member)
-                assert source is not None
-                with source, target.open("xb") as file:
+            elif member.isfile() or member.islnk():  # the second name of a file is a copy here
+                with _content(archive, member) as source, target.open("xb") as file:
                     shutil.copyfileobj(source, file)
                 target.chmod(0o700 if member.mode & 0o100 else 0o600)
 
@@ -70,13 +69,18 @@ def _emptied(folder: Path) -> None:
             entry.unlink()
 
 
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    try:
+        source = archive.extractfile(member)
+    except KeyError:
+        source = None
+    if source is None:
+        raise ValueError(f"{member.name!r} is the second name of a file that did not come along")
+    return source
+
+
 def _stays(name: str, target: str) -> bool:
-    if posixpath.isabs(target):
-        return False
-    return not posixpath.normpath(posixpath.join(posixpath.dirname(name), target)).startswith("..")
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    root = folder.resolve()
-    real = path.resolve()
-    return real == root or root in real.parents
+    """Upwards only at its beginning: behind another link `..` leads elsewhere than it reads."""
+    steps = [step for step in target.split("/") if step not in ("", ".")]
+    ups = next((n for n, step in enumerate(steps) if step != ".."), len(steps))
+    return not posixpath.isabs(target) and ".." not in steps[ups:] and ups <= len(PurePosixPath(name).parts) - 1

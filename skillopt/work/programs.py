@@ -58,10 +58,12 @@ async def run_program(
         payload = {**payload, "luggage": await asyncio.to_thread(_packed, place, here)}
     deadline = _LONGEST_S if seconds is None else seconds + _SLACK_S
     work = Work("program.run", payload, needs=needs, deadline_s=deadline, attempts=attempts)
-    answer = await executor.run(work)
-    if "luggage" in answer:
-        await asyncio.to_thread(unpack, str(answer["luggage"]), place)
-    here.unlink(missing_ok=True)
+    try:
+        answer = await executor.run(work)
+        if "luggage" in answer:
+            await asyncio.to_thread(unpack, str(answer["luggage"]), place)
+    finally:
+        here.unlink(missing_ok=True)
     fault = cast("Sequence[object] | None", answer.get("os_error"))
     if fault is not None:
         number, text, name = cast("tuple[int, str, str]", tuple(fault))

@@ -14,6 +14,7 @@ import pytest
 
 from skillopt.core.json_types import JsonObject
 from skillopt.harnesses.launch import Launch
+from skillopt.work.errors import WorkerLost
 from skillopt.work.inline import InlineExecutor
 from skillopt.work.luggage import pack, unpack
 from skillopt.work.programs import run_program
@@ -86,10 +87,13 @@ def test_what_is_packed_arrives(tmp_path: Path) -> None:
     (one / "link").symlink_to("a/run.sh")
     (one / "out").symlink_to("/etc/passwd")
     (one / "up").symlink_to("../two")
+    (one / "a" / "beside").symlink_to("../ä.txt")
+    os.link(one / "ä.txt", one / "a" / "second name")
     (two / "old").mkdir(parents=True)
     unpack(pack(one), two)
     found = sorted(p.relative_to(two).as_posix() for p in two.rglob("*"))
-    assert found == ["a", "a/empty", "a/run.sh", "link", "ä.txt"]
+    assert found == ["a", "a/beside", "a/empty", "a/run.sh", "a/second name", "link", "ä.txt"]
+    assert (two / "a" / "second name").read_bytes() == (two / "a" / "beside").read_bytes() == bytes(range(256))
     assert (two / "ä.txt").read_bytes() == bytes(range(256))
     assert os.access(two / "link", os.X_OK) and not os.access(two / "ä.txt", os.X_OK)
 
@@ -111,11 +115,40 @@ def test_a_name_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
         unpack(archive((name, "")), tmp_path / "in")
 
 
-def test_a_link_that_leads_out_is_left_out_and_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "links",
+    [
+        [("door", "../outside")],
+        [("door", "a/../../outside")],
+        [("here", "."), ("door", "here/../outside")],
+        [("deep/here", ".."), ("door", "deep/here/../outside")],
+    ],
+)
+def test_a_link_that_leads_out_is_left_out_and_not_followed(tmp_path: Path, links: list[tuple[str, str]]) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "outside").mkdir()
-    unpack(archive(("door", "../outside"), ("door/file", "")), tmp_path / "in")
+    unpack(archive(*links, ("door/file", "")), tmp_path / "in")
     assert not list((tmp_path / "outside").iterdir())
+    assert not (tmp_path / "in" / "door").is_symlink()
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="leads out"):
+        unpack(archive(("here", "."), ("here/door", "../outside")), tmp_path / "in")
+
+
+async def test_a_lost_worker_leaves_no_mark_in_the_directory(tmp_path: Path) -> None:
+    class Losing(InlineExecutor):
+        apart = True
+
+        async def run(self, work: Work) -> JsonObject:
+            raise WorkerLost("worker lost")
+
+    place = tmp_path / "place"
+    (place / "work").mkdir(parents=True)
+    with pytest.raises(WorkerLost):
+        await run_program(Losing(), launch(place, MAKES), place / "streams", needs=Needs(), seconds=60)
+    assert not list(place.glob(".here-*"))
 
 
 def test_what_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
