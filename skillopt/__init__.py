@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from skillopt.core.rollout import Rollout as Rollout
     from skillopt.core.skill import Skill as Skill
     from skillopt.envs.base import Splits as Splits
-    from skillopt.records.calibration import Calibration as Calibration
+    from skillopt.records.beside.calibration import Calibration as Calibration
     from skillopt.records.events import Event as Event
     from skillopt.records.reading import open_run as open_run
 
@@ -65,7 +65,7 @@ _HOMES = {
     "calibrate": "skillopt.api.calibrating",
     "check": "skillopt.api.keep",
     "make_suite": "skillopt.api.keep",
-    "Calibration": "skillopt.records.calibration",
+    "Calibration": "skillopt.records.beside.calibration",
     "compare": "skillopt.api.comparing",
     "triggers": "skillopt.api.triggering",
     "improve_triggers": "skillopt.api.triggering",

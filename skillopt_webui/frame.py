@@ -1,6 +1,7 @@
 """The frame of every page: templates, what all of them are given, and pages for what went wrong.
 
-Templates escape everything, show no control character (`skillopt.views.filters`) and fail on a name that is not given.
+Templates escape everything, show no control character (`skillopt.views.drawn.filters`), and fail on a name that is
+not given.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from starlette.responses import HTMLResponse, Response
 
 from skillopt import __version__
 from skillopt.core.errors import RunDirError, SkillOptError
-from skillopt.views.filters import FILTERS, shown
-from skillopt.views.page import TEMPLATES
+from skillopt.views.drawn.filters import FILTERS, shown
+from skillopt.views.drawn.page import TEMPLATES
 from skillopt_webui.filters import OURS
 from skillopt_webui.guard import csrf_of
 from skillopt_webui.runs import RunPage

@@ -24,7 +24,7 @@ from skillopt.explain.ablation_forecast import Forecast, check_same_run, forecas
 from skillopt.explain.edit_worth import parts
 from skillopt.explain.provenance import Traced
 from skillopt.explain.skill_ref import explained, named_skill
-from skillopt.records.ablation import RESULT
+from skillopt.records.beside.ablation import RESULT
 from skillopt.records.codec import decode
 from skillopt.records.directory import JOURNAL
 from skillopt.records.reading import Run

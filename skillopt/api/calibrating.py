@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillopt.records.calibration import Calibration
+from skillopt.records.beside.calibration import Calibration
 
 if TYPE_CHECKING:
     from skillopt.api.given.items import ItemsLike

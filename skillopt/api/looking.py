@@ -9,9 +9,9 @@ from pathlib import Path
 
 from skillopt.records.reading import Run, open_run
 from skillopt.store.atomic import write_text
-from skillopt.views.items import Answer, ItemView, find_item
+from skillopt.views.answers.items import Answer, ItemView, find_item
+from skillopt.views.drawn.page import page, visible
 from skillopt.views.overview import ClassRow, Overview, overview
-from skillopt.views.page import page, visible
 from skillopt.views.worth import Worth
 
 __all__ = ["Answer", "ClassRow", "ItemView", "Overview", "Worth", "item", "look", "view", "visible"]

@@ -13,8 +13,8 @@ from skillopt.api.given.scorers import ScorerLike
 from skillopt.api.runs.watching import Observer
 from skillopt.api.shown.result import Result
 from skillopt.core.skill import Skill
+from skillopt.records.beside.seeds import SeedsSummary, read_seeds
 from skillopt.records.reading import BEST_SKILL
-from skillopt.records.seeds import SeedsSummary, read_seeds
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -17,9 +17,9 @@ from skillopt.core.errors import DataError, RunDirError
 from skillopt.explain.provenance import Traced, trace
 from skillopt.explain.review import write_review
 from skillopt.explain.review_text import named
+from skillopt.records.beside.review import FOLDER, MEASURED, Choice, EditDecision, ReviewRecord
 from skillopt.records.directory import RunDir
 from skillopt.records.reading import Run, open_run
-from skillopt.records.review import FOLDER, MEASURED, Choice, EditDecision, ReviewRecord
 from skillopt.store.lock import RunLock, is_locked
 from skillopt.views.worth import Worth, worths
 

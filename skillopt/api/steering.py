@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skillopt.core.errors import ConfigError, RunDirError
-from skillopt.records.control import SETTABLE, WORKERS, Order, Pulse, checked, give, read_pulse
 from skillopt.records.events import OrderTaken
-from skillopt.records.following import Follower
+from skillopt.records.live.control import SETTABLE, WORKERS, Order, Pulse, checked, give, read_pulse
+from skillopt.records.live.following import Follower
 from skillopt.store.lock import is_locked
 from skillopt.views.run_list import RunRow, run_rows
 

@@ -21,7 +21,7 @@ from skillopt.envs.scorers.judging import JudgingScorer
 from skillopt.envs.scoring import ScoreContext
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
-from skillopt.records.calibration import Calibration
+from skillopt.records.beside.calibration import Calibration
 from skillopt.records.events import StageProgress
 from skillopt.records.step import token_counts
 from skillopt.records.vocabulary import Stage

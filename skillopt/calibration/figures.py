@@ -18,7 +18,7 @@ from skillopt.core.outcome import Scored
 from skillopt.envs.scorers.calling import FEEDBACK
 from skillopt.gate.agreement import FEWEST_FOR_RANKS, beyond_chance, chance_agreement, rank_correlation, rank_interval
 from skillopt.gate.interval import mean_interval, score_interval
-from skillopt.records.calibration import Disagreement, Figure, Kind
+from skillopt.records.beside.calibration import Disagreement, Figure, Kind
 
 Interval = Callable[[Sequence[float]], tuple[float, float]]
 
@@ -33,7 +33,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Figures:
-    """All figures of one kind of labels; see `records.calibration.Calibration`."""
+    """All figures of one kind of labels; see `records.beside.calibration.Calibration`."""
 
     agreement: Figure
     chance: float

@@ -17,7 +17,7 @@ from skillopt.core.hashing import text_digest
 from skillopt.core.item import Item
 from skillopt.envs.data.loading import Row
 from skillopt.envs.scorers.base import Gold
-from skillopt.records.calibration import Kind
+from skillopt.records.beside.calibration import Kind
 
 RIGHT = frozenset({"1", "true", "yes", "right", "correct", "good", "pass", "passed", "met"})
 WRONG = frozenset({"0", "false", "no", "wrong", "incorrect", "bad", "fail", "failed", "unmet", "not met"})

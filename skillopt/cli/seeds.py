@@ -19,9 +19,9 @@ from skillopt.cli.progress.narration import Narrator
 from skillopt.cli.progress.train_log import TrainLog
 from skillopt.cli.train import TrainArgs, agreed, announce
 from skillopt.cli.wording import interval, points, score_words
+from skillopt.records.beside.seeds import SeedsSummary
 from skillopt.records.directory import LOGS
 from skillopt.records.events import Event
-from skillopt.records.seeds import SeedsSummary
 
 
 class SideBySide:

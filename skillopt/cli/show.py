@@ -11,7 +11,7 @@ from skillopt.api.shown.concluding import conclusion
 from skillopt.api.shown.power import shows
 from skillopt.cli.console import Screen
 from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, thousands, usd
-from skillopt.records.evaluation import EvalSummary
+from skillopt.records.beside.evaluation import EvalSummary
 from skillopt.records.reading import BEST_SKILL, Run
 from skillopt.records.schema import Clock, Ledger, SpentRow
 

@@ -22,7 +22,7 @@ from skillopt.engine.summary.scores import score_summary, type_scores
 from skillopt.envs.base import ListsSkills
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
-from skillopt.records.evaluation import EvalSummary, SplitScore
+from skillopt.records.beside.evaluation import EvalSummary, SplitScore
 from skillopt.records.events import EvalEnd, Notice
 from skillopt.records.schema import token_counts
 from skillopt.records.vocabulary import Stage

@@ -36,10 +36,10 @@ from skillopt.envs.views import write_rollout_dir
 from skillopt.gate.metric import Metric
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
+from skillopt.records.beside.label_table import label_tables
 from skillopt.records.codec import encode
 from skillopt.records.events import RunEnd
 from skillopt.records.items import readable_name
-from skillopt.records.label_table import label_tables
 from skillopt.records.schema import Summary, TokenCount
 from skillopt.records.vocabulary import Stage
 from skillopt.report.report import render_report

@@ -21,10 +21,10 @@ from skillopt.gate.interval import mean_interval
 from skillopt.gate.metric import Metric
 from skillopt.gate.pvalue import paired_p, sign_p, two_sided_p
 from skillopt.gate.repeats import by_item
+from skillopt.records.beside.seeds import SeedRow, SeedsSummary
 from skillopt.records.reading import Run
 from skillopt.records.rows import RolloutRow
 from skillopt.records.schema import Difference, GateRecord, ScoreSummary, Summary
-from skillopt.records.seeds import SeedRow, SeedsSummary
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from skillopt.engine.summary.scores import score_summary
 from skillopt.explain.edit_worth import ALPHA, Part, compare, items_to_show, parts, worse_p
 from skillopt.explain.provenance import Traced
 from skillopt.optimizer.context import Tally
-from skillopt.records.ablation import FOLDER, RESULT, AblationRecord, EditWorth, PrunedRecord, WorthRecord
+from skillopt.records.beside.ablation import FOLDER, RESULT, AblationRecord, EditWorth, PrunedRecord, WorthRecord
 from skillopt.records.codec import decode
 from skillopt.records.events import Notice
 from skillopt.records.schema import ScoreSummary, token_counts

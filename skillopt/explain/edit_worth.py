@@ -19,7 +19,7 @@ from skillopt.gate.interval import mean_interval
 from skillopt.gate.pvalue import paired_p
 from skillopt.gate.repeats import by_item
 from skillopt.model.tokens import expected
-from skillopt.records.ablation import Saved, WorthRecord
+from skillopt.records.beside.ablation import Saved, WorthRecord
 
 Value = Callable[[Outcome], "float | None"]
 

@@ -15,8 +15,8 @@ from skillopt.core.skill import MARKERS, Skill
 from skillopt.explain.cause import INITIAL, Cause
 from skillopt.explain.lineage import Lineage, Proof, Version
 from skillopt.explain.review_text import check, replaced, review_cause
+from skillopt.records.beside.review import EditDecision
 from skillopt.records.reading import Run
-from skillopt.records.review import EditDecision
 
 
 @dataclass(frozen=True)

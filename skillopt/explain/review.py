@@ -22,9 +22,9 @@ from skillopt.engine.summary.scores import score_summary
 from skillopt.explain.edit_worth import compare
 from skillopt.explain.provenance import Traced
 from skillopt.optimizer.context import Tally
-from skillopt.records.ablation import WorthRecord
+from skillopt.records.beside.ablation import WorthRecord
+from skillopt.records.beside.review import RESULT, REVIEWED, ReviewMeasurement, ReviewRecord
 from skillopt.records.directory import RunDir
-from skillopt.records.review import RESULT, REVIEWED, ReviewMeasurement, ReviewRecord
 from skillopt.records.schema import token_counts
 from skillopt.records.vocabulary import Stage
 

@@ -8,7 +8,7 @@ from skillopt.core.editing.origins import Line
 from skillopt.core.errors import DataError
 from skillopt.core.skill import MARKERS
 from skillopt.explain.cause import Cause
-from skillopt.records.review import EditDecision
+from skillopt.records.beside.review import EditDecision
 
 
 def check(decisions: Sequence[EditDecision], known: Collection[str]) -> None:

@@ -18,16 +18,16 @@ from skillopt.core.item import safe_name
 from skillopt.core.json_types import JsonValue, as_array, as_object, parse_json
 from skillopt.core.skill import Skill
 from skillopt.records import items
-from skillopt.records.ablation import FOLDER, RESULT, AblationRecord
+from skillopt.records.beside.ablation import FOLDER, RESULT, AblationRecord
+from skillopt.records.beside.review import FOLDER as REVIEW
+from skillopt.records.beside.review import RESULT as REVIEW_RESULT
+from skillopt.records.beside.review import REVIEWED, ReviewRecord
 from skillopt.records.codec import decode
 from skillopt.records.directory import LOGS
 from skillopt.records.epoch import RESULT_FILES, EpochRecord
 from skillopt.records.events import Event, read_event
 from skillopt.records.gate import VetoRecord
 from skillopt.records.items import ItemRow
-from skillopt.records.review import FOLDER as REVIEW
-from skillopt.records.review import RESULT as REVIEW_RESULT
-from skillopt.records.review import REVIEWED, ReviewRecord
 from skillopt.records.rows import Clock, Ledger, RolloutRow, RunState
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import Summary

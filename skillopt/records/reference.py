@@ -7,8 +7,9 @@ from dataclasses import MISSING, Field, fields
 from typing import cast
 
 from skillopt.records import schema
+from skillopt.records.beside.evaluation import EvalSummary
+from skillopt.records.beside.review import EditDecision, ReviewMeasurement, ReviewRecord
 from skillopt.records.codec import RECORD_VERSION
-from skillopt.records.evaluation import EvalSummary
 from skillopt.records.events import (
     EVENT_VERSION,
     EVENTS,
@@ -22,7 +23,6 @@ from skillopt.records.events import (
     StageProgress,
 )
 from skillopt.records.items import ItemRow
-from skillopt.records.review import EditDecision, ReviewMeasurement, ReviewRecord
 from skillopt.records.vocabulary import Action, Stage, Veto
 
 _FILES: tuple[tuple[type[object], str], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillopt.records.label_table import NONE, LabelTable
+from skillopt.records.beside.label_table import NONE, LabelTable
 from skillopt.report.sealed_test import table
 
 _SQUARE = 10

@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
+from skillopt.records.beside.label_table import LabelTable, label_tables
 from skillopt.records.items import readable_name
-from skillopt.records.label_table import LabelTable, label_tables
 from skillopt.records.reading import Run
 from skillopt.records.schema import GateRecord, StepRecord, Summary
 from skillopt.report.epochs import epochs_section

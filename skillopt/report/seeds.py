@@ -3,7 +3,7 @@ joint summary, without clock and price."""
 
 from __future__ import annotations
 
-from skillopt.records.seeds import SeedRow, SeedsSummary
+from skillopt.records.beside.seeds import SeedRow, SeedsSummary
 from skillopt.report.sealed_test import bounds_of, score_of, signed, table
 
 

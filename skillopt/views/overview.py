@@ -12,14 +12,14 @@ from skillopt.records.rows import SpentRow
 from skillopt.records.summary import Difference, ScoreSummary, Summary
 from skillopt.report.next_steps import next_steps
 from skillopt.report.report import headline
+from skillopt.views.answers.flips import TEST, SideBySide, contests, side_by_side
+from skillopt.views.answers.items import ItemView, item_views
+from skillopt.views.answers.matrix import Matrix, matrices
 from skillopt.views.brief import ClassRow, class_rows
 from skillopt.views.costs import Costs, costs
 from skillopt.views.course import Point, course
 from skillopt.views.effects import Effects, effects
-from skillopt.views.flips import TEST, SideBySide, contests, side_by_side
 from skillopt.views.growth import BEST, BlamedText, VersionRow, blamed, versions
-from skillopt.views.items import ItemView, item_views
-from skillopt.views.matrix import Matrix, matrices
 from skillopt.views.measurements import measurements
 from skillopt.views.noise import NoiseFloor, noise_floor
 from skillopt.views.tree import Node, tree

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt.core.errors import SkillOptError
-from skillopt.records.control import read_pulse
 from skillopt.records.directory import JOURNAL, LOCK
-from skillopt.records.following import EVENTS_FILE
+from skillopt.records.live.control import read_pulse
+from skillopt.records.live.following import EVENTS_FILE
 from skillopt.records.reading import INITIAL_SKILL, open_run
 from skillopt.store.lock import is_locked
 

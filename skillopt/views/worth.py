@@ -14,7 +14,7 @@ from skillopt.explain.cause import Cause
 from skillopt.explain.lineage import Proof
 from skillopt.explain.provenance import Traced, trace
 from skillopt.model.tokens import expected
-from skillopt.records.ablation import WorthRecord
+from skillopt.records.beside.ablation import WorthRecord
 from skillopt.records.reading import Run
 from skillopt.records.rows import RolloutRow
 from skillopt.views.measurements import Measurement, mean

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from skillopt.api.steering import order_of, steer
-from skillopt.records.control import SETTABLE
-from skillopt.views.chart import curve
+from skillopt.records.live.control import SETTABLE
 from skillopt.views.course import Point
+from skillopt.views.drawn.chart import curve
 from skillopt.views.quick_course import quick_course
 from skillopt_webui import frame
 from skillopt_webui.places import Tab

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from skillopt.core.errors import RunDirError
 from skillopt.records.reading import Run
-from skillopt.views.flips import Side, contests, one_side, side_by_side
+from skillopt.views.answers.flips import Side, contests, one_side, side_by_side
 from skillopt.views.measurements import places
 from skillopt_webui import frame
 from skillopt_webui.places import Tab

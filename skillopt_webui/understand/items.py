@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from skillopt.views.grid import Window, split_columns
+from skillopt.views.answers.grid import Window, split_columns
 from skillopt.views.measurements import SPLITS, Split
 from skillopt_webui import frame
 from skillopt_webui.places import Tab

@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from skillopt.views.brief import brief
-from skillopt.views.chart import curve
+from skillopt.views.drawn.chart import curve
+from skillopt.views.drawn.page import page
 from skillopt.views.overview import overview
-from skillopt.views.page import page
 from skillopt_webui import frame
 from skillopt_webui.places import Tab
 from skillopt_webui.runs import RunPage

@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from skillopt.api.exporting import AGENTS, Exported, export, undo_export
 from skillopt.api.reviewing import decide, review
 from skillopt.core.errors import DataError, SkillOptError
-from skillopt.records.review import FOLDER, Choice
+from skillopt.records.beside.review import FOLDER, Choice
 from skillopt_webui import frame
 from skillopt_webui.places import Tab
 from skillopt_webui.runs import RunPage

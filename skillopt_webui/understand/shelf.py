@@ -13,10 +13,10 @@ from threading import Lock
 from starlette.requests import Request
 
 from skillopt.records.reading import Run
-from skillopt.views.grid import Grid, Window, grid
+from skillopt.views.answers.grid import Grid, Window, grid
+from skillopt.views.answers.scores import Scores
 from skillopt.views.growth import BlamedText, blamed
 from skillopt.views.measurements import Split
-from skillopt.views.scores import Scores
 
 _TEXTS = 32
 

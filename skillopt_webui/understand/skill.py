@@ -6,7 +6,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from skillopt.views import drawings
+from skillopt.views.drawn import drawings
 from skillopt.views.growth import BEST, version_diff, versions
 from skillopt_webui import frame
 from skillopt_webui.places import Tab

@@ -15,9 +15,9 @@ from pathlib import Path
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from skillopt.records.control import Pulse, read_pulse
 from skillopt.records.events import EpochResult, GateVerdict, RunEnd, StepEnd
-from skillopt.records.following import Follower
+from skillopt.records.live.control import Pulse, read_pulse
+from skillopt.records.live.following import Follower
 from skillopt.store.lock import is_locked
 from skillopt_webui.watch.seen import Seen
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillopt.records.control import figure
 from skillopt.records.events import (
     BudgetWarning,
     CandidateProposed,
@@ -25,6 +24,7 @@ from skillopt.records.events import (
     StageStart,
     StepEnd,
 )
+from skillopt.records.live.control import figure
 
 KINDS = ("run", "stage", "verdict", "edit", "notice", "outage", "budget", "order")
 

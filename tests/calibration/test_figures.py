@@ -14,7 +14,7 @@ from skillopt.core.outcome import Scored
 from skillopt.envs.data.loading import Row
 from skillopt.envs.scorers.base import Gold
 from skillopt.gate.agreement import rank_correlation
-from skillopt.records.calibration import Calibration, Figure
+from skillopt.records.beside.calibration import Calibration, Figure
 
 
 def labelled(name: str, *labels: float) -> Labelled:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import skillopt
 from skillopt import scorers
-from skillopt.records.label_table import NONE, label_tables
+from skillopt.records.beside.label_table import NONE, label_tables
 
 WORDS = ("spam", "ham", "eggs")
 

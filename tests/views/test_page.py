@@ -14,7 +14,7 @@ from skillopt.api.looking import look, view
 from skillopt.cli.main import invoke
 from skillopt.core.skill import Skill
 from skillopt.records.reading import open_run
-from skillopt.views.page import page
+from skillopt.views.drawn.page import page
 from tests.records.recorded import FIRST, NOW
 
 HOSTILE = "</td></details><script>alert(1)</script><img src=x onerror=alert(2)>\x00\u202e{{ 7*7 }}&\"'"

@@ -8,16 +8,16 @@ import pytest
 
 from skillopt.records.reading import open_run
 from skillopt.records.vocabulary import Action
-from skillopt.views import drawings
+from skillopt.views.answers.flips import contests, side_by_side
+from skillopt.views.answers.grid import Window, grid, split_columns
+from skillopt.views.answers.matrix import Cell
+from skillopt.views.answers.scores import Scores
+from skillopt.views.answers.trajectory import trajectory
 from skillopt.views.costs import costs
+from skillopt.views.drawn import drawings
 from skillopt.views.effects import effects
-from skillopt.views.flips import contests, side_by_side
-from skillopt.views.grid import Window, grid, split_columns
 from skillopt.views.growth import blamed, version_diff, versions
-from skillopt.views.matrix import Cell
 from skillopt.views.noise import noise_floor
-from skillopt.views.scores import Scores
-from skillopt.views.trajectory import trajectory
 from skillopt.views.tree import tree
 from tests.records.recorded import NOW, every_run
 
@@ -155,7 +155,7 @@ def test_costs_are_those_of_the_bill(root):
 
 
 def test_effects_of_an_ablation_are_bars(tmp_path):
-    from skillopt.records.ablation import AblationRecord, EditWorth, WorthRecord
+    from skillopt.records.beside.ablation import AblationRecord, EditWorth, WorthRecord
     from skillopt.store.atomic import write_json
 
     root = tmp_path / "run"

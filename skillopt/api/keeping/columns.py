@@ -24,7 +24,7 @@ from skillopt.engine.run.initial_skill import skill_files
 from skillopt.engine.run.prepare import load_initial
 from skillopt.engine.run.telling.events import Observer
 from skillopt.gate.metric import Metric
-from skillopt.records.evaluation import EvalSummary
+from skillopt.records.beside.evaluation import EvalSummary
 
 Measured = Mapping[str, "float | None"]
 Keys = Mapping[str, str]

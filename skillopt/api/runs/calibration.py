@@ -34,7 +34,7 @@ from skillopt.envs.scorers.pairwise import Pairwise
 from skillopt.model.prices import load_prices
 from skillopt.model.tokens import expected
 from skillopt.model.types import Usage
-from skillopt.records.calibration import Calibration, Disagreement, Figure
+from skillopt.records.beside.calibration import Calibration, Disagreement, Figure
 
 __all__ = ["RESULT", "Calibrating", "Calibration", "Disagreement", "Figure", "LabelsLike", "parse_scale", "prepare"]
 

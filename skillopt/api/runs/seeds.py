@@ -32,10 +32,10 @@ from skillopt.engine.run.prepare import Work, load_work
 from skillopt.engine.run.telling.events import Events, Observer
 from skillopt.forecast.plan import plan_of
 from skillopt.model.local.pool import EnginePool
+from skillopt.records.beside.seeds import SEEDS_FILE, SeedsSummary
 from skillopt.records.directory import JOURNAL
 from skillopt.records.events import Notice
 from skillopt.records.reading import BEST_SKILL, INITIAL_SKILL, Run
-from skillopt.records.seeds import SEEDS_FILE, SeedsSummary
 from skillopt.report.seeds import render_seeds
 from skillopt.store.atomic import write_json, write_text
 from skillopt.trackers.choose import trackers_of

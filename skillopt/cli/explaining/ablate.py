@@ -16,7 +16,7 @@ from skillopt.cli.console import Screen
 from skillopt.cli.explaining.blame import printable
 from skillopt.cli.progress.live import Display
 from skillopt.cli.wording import interval, number, plural, score_words, thousands, usd
-from skillopt.records.ablation import PrunedRecord
+from skillopt.records.beside.ablation import PrunedRecord
 from skillopt.records.codec import encode_record
 
 _SHOWN = 90

@@ -14,7 +14,7 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.progress.live import Display
 from skillopt.core.errors import DataError
-from skillopt.records.review import Choice, ReviewRecord
+from skillopt.records.beside.review import Choice, ReviewRecord
 
 _SHOWN = 4
 

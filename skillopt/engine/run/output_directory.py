@@ -23,8 +23,8 @@ from skillopt.core.skill import Skill
 from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.prepare import Work, load_env
+from skillopt.records.beside.seeds import SEEDS_FILE
 from skillopt.records.directory import JOURNAL
-from skillopt.records.seeds import SEEDS_FILE
 from skillopt.store.atomic import file_error
 from skillopt.store.journal import Journal
 from skillopt.store.lock import RunLock

@@ -1,8 +1,8 @@
 """A run that can be steered while it goes on: paused, stopped in order, given other caps or another width.
 
-Orders come through `records.control`. Nothing that a run finds depends on them: a pause keeps calls from being begun, a
-stop is the same as Ctrl-C in a Python program, caps end a run sooner or later, and the width changes speed. The pulse
-is written here too. A disk that is full costs the pulse, never the run.
+Orders come through `records.live.control`. Nothing that a run finds depends on them: a pause keeps calls from being
+begun, a stop is the same as Ctrl-C in a Python program, caps end a run sooner or later, and the width changes speed.
+The pulse is written here too. A disk that is full costs the pulse, never the run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from skillopt.core.errors import Interrupted, SkillOptError
 from skillopt.engine.run.spending.budget import Budget
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.records.codec import encode_record
-from skillopt.records.control import PULSE, WORKERS, Order, Orders, Places, Pulse, figure
 from skillopt.records.directory import RunDir
 from skillopt.records.events import Emit, Event, OrderTaken, StageEnd, StageProgress, StageStart
+from skillopt.records.live.control import PULSE, WORKERS, Order, Orders, Places, Pulse, figure
 from skillopt.store.atomic import write_json
 
 LOOK_S = 0.3

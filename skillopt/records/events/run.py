@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from skillopt.core.json_types import JsonObject
+from skillopt.records.beside.evaluation import EvalSummary
 from skillopt.records.codec import OMIT
 from skillopt.records.epoch import EpochRecord
-from skillopt.records.evaluation import EvalSummary
 from skillopt.records.events.base import EVENT_VERSION, Event, Outcome
 from skillopt.records.step import StepRecord
 from skillopt.records.summary import Summary

@@ -11,8 +11,8 @@ import pytest
 import skillopt
 from skillopt.cli.console import Screen
 from skillopt.cli.show import show_eval, show_result
+from skillopt.records.beside.evaluation import EvalSummary
 from skillopt.records.codec import decode
-from skillopt.records.evaluation import EvalSummary
 from skillopt.testing.toy import toy_item
 
 ITEMS = [dict(toy_item(n)) for n in range(60)]

@@ -19,9 +19,9 @@ from skillopt.engine.run.steering import Steering, steered
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.traffic.pool import Limits as Widths
 from skillopt.model.types import Usage
-from skillopt.records.control import CONTROL, PULSE, Order, give, read_pulse
 from skillopt.records.directory import RunDir
 from skillopt.records.events import Event, OrderTaken
+from skillopt.records.live.control import CONTROL, PULSE, Order, give, read_pulse
 from skillopt.testing.toy import toy_item
 
 CALL = {"role": "target", "model": "m", "prompt_tokens": 10, "completion_tokens": 10, "usd": 0.5}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
-from skillopt.views import drawings
-from skillopt.views.chart import curve
-from skillopt.views.filters import FILTERS, shown, visible
+from skillopt.views.drawn import drawings
+from skillopt.views.drawn.chart import curve
+from skillopt.views.drawn.filters import FILTERS, shown, visible
 from skillopt.views.overview import Overview
 
 MOST_ITEMS = 400

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from skillopt.gate.metric import Metric
 from skillopt.records.reading import Run
-from skillopt.views.items import ItemView
+from skillopt.views.answers.items import ItemView
 from skillopt.views.measurements import SPLITS, Measurement, Split, mean, metric_of, value
 
 _EPOCH = re.compile(r"\bafter epoch (\d+)")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from skillopt.core.json_types import JsonValue
-from skillopt.records.ablation import WorthRecord
+from skillopt.records.beside.ablation import WorthRecord
 from skillopt.records.codec import OMIT, encode_record
 from skillopt.records.step import TokenCount
 from skillopt.records.summary import ScoreSummary

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from markupsafe import Markup, escape
 
-from skillopt.views.matrix import Cell
+from skillopt.views.answers.matrix import Cell
 
 MOST_TEXT = 1_500
 _SHADES, _LINE = 4, 200

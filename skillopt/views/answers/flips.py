@@ -15,9 +15,9 @@ from skillopt.records.codec import decode
 from skillopt.records.items import readable_name
 from skillopt.records.reading import Run
 from skillopt.records.rows import RolloutRow
+from skillopt.views.answers.scores import rows_of
+from skillopt.views.answers.trajectory import Trajectory, trajectory
 from skillopt.views.measurements import ROWS, metric_of, value
-from skillopt.views.scores import rows_of
-from skillopt.views.trajectory import Trajectory, trajectory
 from skillopt.views.tree import tree
 
 TEST = "test"

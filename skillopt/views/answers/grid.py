@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillopt.records.reading import Run
-from skillopt.views.matrix import Cell, Column
+from skillopt.views.answers.matrix import Cell, Column
+from skillopt.views.answers.scores import ItemScore, Scores
 from skillopt.views.measurements import Place, Split, mean, places
-from skillopt.views.scores import ItemScore, Scores
 
 SAMPLE = 8
 """Columns that the order of the rows is made of."""

@@ -1,0 +1,1 @@
+"""Items and their answers: over all measurements, side by side, and single attempts."""

@@ -1,0 +1,1 @@
+"""View models as pages: HTML files without a server, drawings, and what templates may call."""
