@@ -47,6 +47,23 @@ async def test_what_is_no_script_is_not_checked() -> None:
     assert await parse_fault("references/kinds.md", "def broken(") == ""
 
 
+@pytest.mark.parametrize(
+    ("path", "first", "spoken"),
+    [
+        ("a.sh", "#!/bin/bash", "bash"), ("a.sh", "#!/usr/bin/env -S bash -eu", "bash"), ("a.sh", "echo", "sh"),
+        ("a.sh", "#!/bin/zsh", ""), ("a", "#!/usr/bin/fish", ""), ("a", "#! /bin/sh -e", "sh"),
+        ("a", "#!/usr/bin/env pwsh", ""), ("a", "#!/usr/bin/python3.11", "python"), ("a.py", "#!/bin/sh\r", "sh"),
+        ("a.sh", "#!", "sh"), ("a", "echo", ""),
+    ],
+)  # fmt: skip
+def test_the_first_line_says_what_a_script_is_written_in(path: str, first: str, spoken: str) -> None:
+    assert language(path, f"{first}\necho\n") == spoken
+
+
+async def test_what_only_bash_knows_is_no_fault_of_a_bash_script() -> None:
+    assert await parse_fault("a.sh", "#!/bin/bash\nall=(1 2)\nwc < <(echo)\n") == ""
+
+
 async def test_own_tests_run_apart_from_everything() -> None:
     reach = b"import socket\n\n\ndef test_net():\n    socket.create_connection(('127.0.0.1', 9))\n"
     files = {"scripts/add.py": ADD.encode(), "tests/test_add.py": TESTS.encode(), "tests/test_out.py": reach}

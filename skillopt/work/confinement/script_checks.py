@@ -10,6 +10,7 @@ import ast
 import asyncio
 import json
 import os
+import re
 import shutil
 import tempfile
 import warnings
@@ -31,23 +32,23 @@ _BY_ENDING = {
     ".cjs": "node",
     ".json": "json",
 }
-_BY_FIRST_LINE = (("python", "python"), ("bash", "bash"), ("node", "node"), ("sh", "sh"))
+_BY_PROGRAM = {"python": "python", "python3": "python", "bash": "bash", "node": "node", "sh": "sh", "dash": "sh"}
+_FIRST_LINE = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s+)?)?(?P<program>[^/\s]+)(?:\s|\Z)")
 _SECONDS, _TEST_SECONDS = 20.0, 60.0
 _SHOWN = 300
 _RUNNER = Path(__file__).with_name("own_tests.py")
 
 
 def language(path: str, content: str) -> str:
-    """What a file is written in, by its ending or its `#!` line; blank for what is not checked.
+    """What a file is written in, by its `#!` line or else its ending; blank for what is not checked.
 
     >>> language("scripts/count", "#!/usr/bin/env bash\\nwc -l")
     'bash'
     """
-    known = _BY_ENDING.get(PurePosixPath(path).suffix.lower(), "")
-    first = content.partition("\n")[0]
-    if known or not first.startswith("#!"):
-        return known
-    return next((name for word, name in _BY_FIRST_LINE if word in first), "")
+    first = _FIRST_LINE.match(content.partition("\n")[0])
+    if first is None:
+        return _BY_ENDING.get(PurePosixPath(path).suffix.lower(), "")
+    return _BY_PROGRAM.get(re.sub(r"\.\d+\Z", "", first["program"]), "")
 
 
 async def parse_fault(path: str, content: str) -> str:
@@ -66,7 +67,10 @@ async def parse_fault(path: str, content: str) -> str:
         launch = Launch(
             argv, clean_environment(dict(os.environ), place / "home"), place, folders=(place / "home" / "tmp",)
         )
-        finished = await asyncio.wait_for(run(launch, place / "streams"), _SECONDS)
+        try:
+            finished = await asyncio.wait_for(run(launch, place / "streams"), _SECONDS)
+        except asyncio.TimeoutError:  # nobody knows, and an unknown fault is none
+            return ""
     if finished.exit_code == 0:
         return ""
     words = (finished.stderr or finished.stdout).replace(str(file), path)
