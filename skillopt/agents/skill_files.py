@@ -1,7 +1,8 @@
 """The files of a skill's directory besides its SKILL.md: what an agent may read and run, and a package takes along.
 
-Hidden files, links and caches stay behind, and so does what an export wrote about itself. The files are not trained:
-they go to the agent as they are, and their bytes are part of every answer's key.
+Names are UTF-8, and distinct in any case. Hidden files, links and caches stay behind, and so does what an export wrote
+about itself. The files are not trained: they go to the agent as they are, and their bytes are part of every answer's
+key.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def read_skill_files(directory: Path) -> SkillFiles:
             if name.startswith(".") or not stat.S_ISREG(path.lstat().st_mode):
                 left_out.append(relative)
                 continue
+            _refuse_name(directory, relative, files)
             size += path.stat().st_size
             if size > MOST_BYTES or len(files) >= MOST_FILES:
                 raise DataError(
@@ -70,6 +72,18 @@ def read_skill_files(directory: Path) -> SkillFiles:
                 )
             files[relative] = File(path.read_bytes(), bool(path.stat().st_mode & 0o100))
     return SkillFiles(files, tuple(left_out))
+
+
+def _refuse_name(directory: Path, name: str, others: Mapping[str, File]) -> None:
+    """A name has to arrive wherever the package goes. Raises `DataError`."""
+    shown = name.encode("utf-8", "backslashreplace").decode("utf-8")
+    if shown != name or any(not c.isprintable() for c in name):
+        raise DataError(f"{directory}: the file name {shown!r} is no plain UTF-8 text", hint="rename the file")
+    twin = next((other for other in others if other.casefold() == name.casefold()), "")
+    if twin:
+        raise DataError(
+            f"{directory}: {twin} and {name} differ in case only, and are one file on many disks", hint="rename one"
+        )
 
 
 def _relative(directory: Path, place: str, name: str) -> str:

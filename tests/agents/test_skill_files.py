@@ -77,3 +77,21 @@ def test_what_is_read_of_a_directory(tmp_path: Path) -> None:
         (tmp_path / f"{n}.md").write_text("x")
     with pytest.raises(DataError, match="more than 500 files"):
         read_skill_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ([b"caf\xe9.md"], r"caf\\udce9.md"),
+        ([b"two\nlines.md"], r"two\nlines.md"),
+        ([b"Notes.md", b"notes.md"], "Notes.md and references/notes.md differ in case only"),
+    ],
+)
+def test_names_that_would_not_arrive_are_refused(tmp_path: Path, names: list[bytes], says: str) -> None:
+    (tmp_path / "references").mkdir()
+    for name in names:
+        Path(os.fsdecode(os.fsencode(tmp_path / "references") + b"/" + name)).write_text("x")
+    with pytest.raises(DataError, match="rename") as caught:
+        read_skill_files(tmp_path)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+    str(caught.value).encode()
