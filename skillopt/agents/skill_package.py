@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from skillopt.agents.skill_files import File, SkillFiles
 from skillopt.config.skill_header import read_header
+from skillopt.core.lint.header import DESCRIPTION_CHARS, NAME_CHARS
 from skillopt.core.package import skill_part
 from skillopt.core.skill import Skill
 
 NAME = "skillopt-target"
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
-LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1024
 
 _DESCRIPTION = "How to solve the task in task.md. Read it before starting on that task."
 _VALID_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -49,7 +49,7 @@ def own_name(skill: Skill) -> tuple[str, str] | None:
     name, description = header.values.get("name"), header.values.get("description")
     if not isinstance(name, str) or not isinstance(description, str) or not description.strip():
         return None
-    valid = _VALID_NAME.fullmatch(name) and len(name) <= LONGEST_NAME and len(description) <= LONGEST_DESCRIPTION
+    valid = _VALID_NAME.fullmatch(name) and len(name) <= NAME_CHARS and len(description) <= DESCRIPTION_CHARS
     return (name, description) if valid else None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillopt.api.given.models import ModelLike
 from skillopt.api.runs.watching import Observer
 from skillopt.api.shown.trigger_table import QueryRow, Share, Triggers, rows_of
-from skillopt.core.errors import DataError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import digest
 from skillopt.core.item import SPLITS
 from skillopt.core.skill import Skill
@@ -153,7 +153,9 @@ def one_line(description: str) -> str:
     >>> one_line("Use when\\nasked.\\n")
     'Use when asked.'
     """
-    return " ".join(description.split())
+    from skillopt.envs.triggers import rollout
+
+    return rollout.one_line(description)
 
 
 async def measured(
@@ -168,10 +170,16 @@ async def measured(
     from skillopt.api.given.request import request
     from skillopt.api.runs.evaluation import prepare
     from skillopt.api.runs.watching import observers_of
-    from skillopt.envs.triggers.rollout import described
+    from skillopt.core.lint.header import DESCRIPTION_CHARS
+    from skillopt.envs.triggers.rollout import can_be_listed, described
 
     own = described(str(asked.skill))
     text = own.description if description is None else description
+    if not can_be_listed(text):
+        raise ConfigError(
+            f"the description has {len(one_line(text))} characters, and no agent lists a skill with it",
+            hint=f"write between 1 and {DESCRIPTION_CHARS}",
+        )
     made = request(_arguments(asked, repeats), interrupt)
     evaluating = prepare(made.resolved, {"description": Skill(text)}, SPLITS, made.given, replay=replay)
     directory = evaluating.place.claim()
@@ -215,12 +223,20 @@ def _arguments(asked: TriggerRequest, repeats: int, *, placeholder: bool = False
     """The request as the configuration of the environment `triggers`."""
     from skillopt.api.given.cut import cut_for
     from skillopt.api.given.request import Arguments
+    from skillopt.envs.data.splits import items_needed
 
     rows = _rows(asked.queries) if not placeholder else _PLACEHOLDER
+    cut = cut_for(len(rows))
+    least = items_needed(cut.ratio)
+    if len(rows) < least:
+        raise DataError(
+            f"{len(rows)} {'query' if len(rows) == 1 else 'queries'} to measure, and it takes {least} or more",
+            hint="write more; a proposal counts once its row no longer says reviewed: false",
+        )
     given = asked.queries if isinstance(asked.queries, (str, Path)) and not placeholder else _written(rows, asked.out)
     more: dict[str, object] = {
         "env.name": "triggers", "env.skill": str(asked.skill), "env.rivals": [str(rival) for rival in asked.rivals],
-        "env.split_mode": "ratio", "env.data_path": str(given), "env.split_ratio": cut_for(len(rows)).words,
+        "env.split_mode": "ratio", "env.data_path": str(given), "env.split_ratio": cut.words,
         "evaluation.repeats": repeats,
     }  # fmt: skip
     return Arguments(
@@ -233,11 +249,17 @@ _PLACEHOLDER = [{"query": f"query {n}", "should_trigger": bool(n % 2)} for n in 
 
 
 def _rows(queries: Queries) -> list[Mapping[str, object]]:
-    """The rows that are measured. Raises `DataError` for too few, or for rows of one kind only."""
-    from skillopt.envs.data.loading import read_rows
+    """The rows that are measured, each once. Raises `DataError` for no row, and a query that should and should not."""
+    from skillopt.envs.data.loading import read_items
+    from skillopt.envs.data.rows import ItemFile
+    from skillopt.envs.data.shapes import one_row
+    from skillopt.envs.triggers.dataloader import without_copies
 
-    rows = [row.data for row in read_rows(Path(queries))] if isinstance(queries, (str, Path)) else list(queries)
-    return [row for row in rows if row.get("reviewed") is not False]
+    if isinstance(queries, (str, Path)):
+        found = read_items(Path(queries))
+    else:
+        found = ItemFile([one_row(row, f"query {n}") for n, row in enumerate(queries, start=1)])
+    return [row.data for row in without_copies(found).rows]
 
 
 def _written(rows: Sequence[Mapping[str, object]], out: str | Path | None) -> Path:

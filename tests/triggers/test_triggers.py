@@ -11,6 +11,10 @@ import skillopt
 from skillopt.api.triggering import one_line
 from skillopt.cli.main import invoke
 from skillopt.core.errors import ConfigError, DataError, StopRun
+from skillopt.core.skill import Skill
+from skillopt.envs.data.loading import ItemFile, Row
+from skillopt.envs.triggers.dataloader import without_copies
+from skillopt.envs.triggers.rollout import Described, listed
 from skillopt.records.reading import open_run
 from tests.triggers.stand_in import SHOULD, SHOULD_NOT, write
 
@@ -105,3 +109,52 @@ def test_what_cannot_be_measured_is_told(
     with pytest.raises((ConfigError, DataError), match=words):
         skillopt.triggers(place / "boxes", place / "queries.json", overrides={**overrides, **placed}, out=place / "no")
     assert not (place / "no").exists()
+
+
+def _queries(count: int) -> list[dict[str, object]]:
+    return [{"query": f"q {n}", "should_trigger": bool(n % 2)} for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([], "0 queries to measure, and it takes 3 or more"),
+        (_queries(1), "1 query to measure"),
+        ([{**row, "reviewed": False} for row in _queries(9)], "0 queries to measure"),
+        (
+            [*_queries(9), {"query": "q 1 ", "should_trigger": False}],
+            "query 10: the query 'q 1' should load the skill and should not: see query 2",
+        ),
+        (["q"], "query 1: must be an object"),
+        ([{"q": "q"}], "query 1: field 'query' is missing"),
+        ([{"query": "q", "should_trigger": "true"}], "query 1: field 'should_trigger' must be true or false"),
+    ],
+)
+def test_queries_that_cannot_be_measured_are_refused(place: Path, overrides: dict[str, object], tmp_path: Path,
+                                                     rows: list[dict[str, object]], says: str) -> None:  # fmt: skip
+    with pytest.raises(DataError) as caught:
+        skillopt.triggers(place / "boxes", rows, overrides=overrides, out=tmp_path / "out")
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("description", ["", " \n ", "x" * 1025])
+def test_a_description_that_no_agent_lists_is_refused_and_found_by_nobody(place: Path, description: str) -> None:
+    with pytest.raises(ConfigError, match="no agent lists a skill with it"):
+        skillopt.triggers(place / "boxes", _queries(9), description=description)
+    found = listed("q", "boxes", Skill(description), [Described("letters", "Writes letters.")])
+    assert {Path(name).parent.name for name in found.files} == {"letters"}
+    whole = listed("q", "boxes", Skill("x" * 1024), [])
+    assert {Path(name).parent.name for name in whole.files} == {"boxes"}
+
+
+def test_a_rival_of_the_same_name_is_refused(place: Path, overrides: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="two skills are named boxes"):
+        skillopt.triggers(place / "boxes", _queries(9), rivals=[place / "boxes"], overrides=overrides,
+                          out=tmp_path / "out")  # fmt: skip
+
+
+def test_a_copy_of_a_query_is_measured_once() -> None:
+    rows = [Row(row, f"row {n}") for n, row in enumerate([*_queries(4), *_queries(2)], start=1)]
+    found = without_copies(ItemFile(rows))
+    assert [row.where for row in found.rows] == ["row 1", "row 2", "row 3", "row 4"]
+    assert found.notes == ("2 copies of other queries left out",)

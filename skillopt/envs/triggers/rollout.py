@@ -17,6 +17,7 @@ from skillopt.agents.skill_files import SKILL_FILE
 from skillopt.agents.skill_package import SKILL_FOLDERS, mark_of, own_name
 from skillopt.core.errors import ConfigError
 from skillopt.core.hashing import text_digest
+from skillopt.core.lint.header import DESCRIPTION_CHARS
 from skillopt.core.outcome import Scored
 from skillopt.core.skill import Skill
 
@@ -54,10 +55,16 @@ def one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
+def can_be_listed(description: str) -> bool:
+    """Whether agents list a skill with this description at all."""
+    return 0 < len(one_line(description)) <= DESCRIPTION_CHARS
+
+
 def listed(query: str, name: str, description: Skill, rivals: Collection[Described]) -> Listed:
-    """What one attempt finds."""
+    """What one attempt finds. A description that no agent lists is not found."""
     text = _skill_file(Described(name, one_line(description.text)), mark_of(description))
-    files = {f"{folder}/{name}/{SKILL_FILE}": text for folder in SKILL_FOLDERS}
+    folders = SKILL_FOLDERS if can_be_listed(description.text) else ()
+    files = {f"{folder}/{name}/{SKILL_FILE}": text for folder in folders}
     for rival in rivals:
         rival_text = _skill_file(rival, _mark(rival))
         files |= {f"{folder}/{rival.name}/{SKILL_FILE}": rival_text for folder in SKILL_FOLDERS}
