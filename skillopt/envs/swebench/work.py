@@ -9,6 +9,7 @@ prediction is not evaluated twice on one machine.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import sys
@@ -32,21 +33,21 @@ HARNESS = "skillopt.envs.swebench.work:check_by_harness"
 MODEL = "skillopt"
 HARNESS_SECONDS = 7200.0
 _RUNNER = Path(__file__).with_name("run_tests.py")
+_NO_FILE = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 
 
 async def check_in_sandbox(payload: JsonObject, unit: Unit) -> JsonObject:
     """Payload `{files, test_files, patch, fail_to_pass, pass_to_pass, seconds, memory_mb}`."""
-    try:
-        files = applied(files_in(payload["files"]), as_text(payload["patch"]))
-    except PatchError as error:
-        return Verdict(reason=f"the patch does not apply: {error}").to_json()
     named = [[as_text(test) for test in as_array(payload[key])] for key in ("fail_to_pass", "pass_to_pass")]
     limits = Limits(as_number(payload["seconds"]) or 120.0, int(as_number(payload["memory_mb"]) or 1024))
     with Workbench("skillopt-swe-", reads=(_RUNNER,)) as bench:
-        write_files(bench.folder, {**files, **files_in(payload["test_files"])})
         try:
+            files = applied(files_in(payload["files"]), as_text(payload["patch"]))
+            write_files(bench.folder, {**files, **files_in(payload["test_files"])})
             ended = await bench.launched((str(_RUNNER), *named[0], *named[1]), limits, guarded=unit.guarded)
+        except PatchError as error:
+            return Verdict(reason=f"the patch does not apply: {error}").to_json()
         except asyncio.TimeoutError:
             return Verdict(reason=f"the tests had not ended after {limits.seconds:g} s").to_json()
         except OSError as error:
@@ -55,11 +56,18 @@ async def check_in_sandbox(payload: JsonObject, unit: Unit) -> JsonObject:
 
 
 def write_files(folder: Path, files: dict[str, str]) -> None:
-    """Write a repository below a directory."""
+    """Write a repository below a directory. Raises `PatchError` for what no file can be, and `OSError`."""
     for name, text in files.items():
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text.encode("utf-8", "surrogateescape"))
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode("utf-8", "surrogateescape"))
+        except ValueError:
+            raise PatchError(f"{shorten(name, 100)!r} holds what no file can hold") from None
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
+            raise PatchError(f"{shorten(name, 100)!r} cannot be a file: {error.strerror}") from None
 
 
 async def check_by_harness(payload: JsonObject, unit: Unit) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -229,6 +230,34 @@ async def test_a_patch_that_misbehaves_scores_zero_with_one_line(name: str) -> N
     outcome = await scored(item, attempt, env_of(test_seconds=1) if name == "loop" else None)
     assert isinstance(outcome, Scored) and outcome.hard == 0.0
     assert words in outcome.fail_reason and "\n" not in outcome.fail_reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("{file}/below.py", "x\n"),
+        ("tests", "x\n"),
+        ("n" * 300 + ".py", "x\n"),
+        ("a\0b.py", "x\n"),
+        ("odd.py", "\ud800\n"),
+    ],
+)
+async def test_a_patch_that_no_file_system_takes_scores_zero(name: str, text: str) -> None:
+    item = row_of(2)
+    file = next(path for path in files_in(item.data["files"]) if path.endswith("pages.py"))
+    patch = diff({}, {name.format(file=file): text})
+    outcome = await scored(item, Attempt(text=f"```diff\n{patch}```"))
+    assert isinstance(outcome, Scored) and outcome.hard == 0.0, outcome
+    assert "the patch does not apply: '" in outcome.fail_reason and "/tmp" not in outcome.fail_reason
+
+
+async def test_a_full_disk_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    outcome = await scored(row_of(0), Attempt(text=f"```diff\n{row_of(0).data['patch']}```"))
+    assert isinstance(outcome, Missing) and "No space left" in outcome.error
 
 
 async def test_a_sandbox_that_does_not_start_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
