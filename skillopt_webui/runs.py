@@ -54,7 +54,7 @@ class Runs:
     def open(self, run_id: str) -> RunPage:
         """The run of an id, read now. Raises `RunDirError` when no root holds it. Blocking."""
         path = self.find(run_id)
-        return RunPage(run_id, path, open_run(path) if (path / INITIAL_SKILL).is_file() else None)
+        return RunPage(run_id, path, open_run(path) if os.path.isfile(path / INITIAL_SKILL) else None)
 
     def within(self, path: Path) -> bool:
         """Whether a path lies in a root, links followed."""
@@ -64,7 +64,7 @@ class Runs:
     def find(self, run_id: str) -> Path:
         """The directory of an id. Raises `RunDirError` when no root holds it. Blocking."""
         path = self._known.get(run_id)
-        if path is None or not path.is_dir():
+        if path is None or not path.is_dir() or id_of(path) != run_id:  # gone, or a link to somewhere else by now
             self._known = {id_of(p): p for root in self.roots for p in find_runs(root)}
             path = self._known.get(run_id)
         if path is None:

@@ -66,7 +66,7 @@ def run_row(path: Path, root: Path) -> RunRow:
     pid = pulse.pid if pulse is not None else 0
     if pulse is not None and pulse.paused:
         word = "paused"
-    if not (path / INITIAL_SKILL).is_file():
+    if not os.path.isfile(path / INITIAL_SKILL):  # one that may not be looked into is no fault
         return RunRow(path, place, word, changed=changed, pid=pid)
     try:
         run = open_run(path)
@@ -80,14 +80,12 @@ def run_row(path: Path, root: Path) -> RunRow:
 
 
 def _changed(path: Path) -> float:
-    found: list[float] = []
     for name in (EVENTS_FILE, "runtime_state.json", "."):
         try:
-            found.append((path / name).stat().st_mtime)
-            break
+            return (path / name).stat().st_mtime
         except OSError:  # not written yet
             continue
-    return max(found, default=0.0)
+    return 0.0
 
 
 def _below(directory: Path, depth: int) -> Iterator[Path]:
@@ -102,7 +100,7 @@ def _below(directory: Path, depth: int) -> Iterator[Path]:
         path = Path(entry.path)
         if entry.name.startswith("."):
             continue
-        if any((path / mark).exists() for mark in _MARKS) and not (path / _SEVERAL).exists():
+        if any(os.path.exists(path / mark) for mark in _MARKS) and not os.path.exists(path / _SEVERAL):
             yield path
         else:
             yield from _below(path, depth - 1)

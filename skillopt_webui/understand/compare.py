@@ -25,8 +25,7 @@ async def show(request: Request) -> Response:
     problem: SkillOptError | None = None
     if len(chosen) > 1:
         try:
-            paths = [runs.open(name).path for name in chosen]
-            found = await run_in_threadpool(lambda: compare(*paths))
+            found = await run_in_threadpool(lambda: compare(*map(runs.find, chosen)))
         except SkillOptError as error:
             problem = error
     return frame.render(request, "understand/compare.html", rows=rows, chosen=chosen, found=found, problem=problem)

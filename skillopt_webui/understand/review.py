@@ -66,9 +66,7 @@ async def decided(request: Request, opened: RunPage, form: FormData) -> Response
 async def measured(request: Request, opened: RunPage, form: FormData) -> Response:
     """Start the measuring; what it says goes into a log beside the review."""
     del form
-    run, shelf = run_of(opened), shelf_of(request)
-    if not shelf.measures(run) and not (await run_in_threadpool(review, run.root)).busy:
-        shelf.measuring[str(run.root)] = await run_in_threadpool(_start, run.root)
+    await run_in_threadpool(shelf_of(request).measure, run_of(opened), _start)
     return RedirectResponse(f"/run/{opened.id}/review", 303)
 
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import subprocess
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 
 from starlette.requests import Request
 
+from skillopt.records.beside.review import MEASURED
 from skillopt.records.reading import Run
+from skillopt.store.lock import is_locked
 from skillopt.views.answers.grid import Grid, Window, grid
 from skillopt.views.answers.scores import Scores
 from skillopt.views.growth import BlamedText, blamed
@@ -29,7 +33,7 @@ class Shelf:
     _texts: OrderedDict[tuple[str, str, int], BlamedText] = field(
         default_factory=OrderedDict[tuple[str, str, int], BlamedText]
     )
-    measuring: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
+    _measuring: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict[str, "subprocess.Popen[bytes]"])
     """Processes that measure a review, by the run's directory; they outlive the server."""
     _lock: Lock = field(default_factory=Lock)
 
@@ -40,8 +44,14 @@ class Shelf:
 
     def measures(self, run: Run) -> bool:
         """Whether a process that this server started still measures the run's review."""
-        process = self.measuring.get(str(run.root))
+        process = self._measuring.get(str(run.root))
         return process is not None and process.poll() is None
+
+    def measure(self, run: Run, start: Callable[[Path], subprocess.Popen[bytes]]) -> None:
+        """Start a process that measures the run's review, unless one does. Blocking."""
+        with self._lock:
+            if not self.measures(run) and not is_locked(run.root / MEASURED):
+                self._measuring[str(run.root)] = start(run.root)
 
     def blamed(self, run: Run, key: str) -> BlamedText:
         """A version with blame; replaying a long run takes a moment, and its past does not change."""

@@ -5,15 +5,22 @@ from __future__ import annotations
 import io
 import re
 import shutil
+import subprocess
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from skillopt.core.errors import RunDirError
+from skillopt.records.beside.review import MEASURED
 from skillopt.records.reading import open_run
+from skillopt.store.lock import RunLock
+from skillopt_webui.runs import Runs
 from skillopt_webui.server import build
 from skillopt_webui.settings import Settings
+from skillopt_webui.understand.shelf import Shelf
 from skillopt_webui.understand.tabs import TABS
 from tests.records.recorded import NOW
 
@@ -39,6 +46,46 @@ def test_every_view_answers(client: TestClient, name: str) -> None:
     assert client.get(f"{base}/skill?version=0&against=best").status_code == 200
     saved = client.get(f"{base}/result/file.html")
     assert saved.headers["content-disposition"].endswith(f'filename="{name}.html"') and "<script" not in saved.text
+
+
+def test_a_review_is_measured_by_one_process_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    shutil.copytree(NOW / "paired", tmp_path / "run")
+    run, shelf, started = open_run(tmp_path / "run"), Shelf(), list[subprocess.Popen[bytes]]()
+
+    def start(root: Path) -> subprocess.Popen[bytes]:
+        assert root == run.root
+        started.append(subprocess.Popen(["sleep", "60"]))
+        return started[-1]
+
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: shelf.measure(run, start), range(8)))
+        assert len(started) == 1 and shelf.measures(run)
+    finally:
+        started[0].kill()
+        started[0].wait()
+    with RunLock(run.root / MEASURED):  # somebody measures it on the command line
+        shelf.measure(run, start)
+    assert len(started) == 1 and not shelf.measures(run)
+
+
+def test_a_run_that_became_a_link_to_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    shutil.copytree(NOW / "paired", tmp_path / "outputs" / "run")
+    shutil.copytree(NOW / "paired", tmp_path / "elsewhere")
+    runs = Runs((tmp_path / "outputs",))
+    run_id = runs.rows()[0][0]
+    assert runs.open(run_id).run is not None
+    shutil.rmtree(tmp_path / "outputs" / "run")
+    (tmp_path / "outputs" / "run").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunDirError, match="no such run"):
+        runs.open(run_id)
+
+
+def test_a_root_that_is_a_link_shows_its_runs(tmp_path: Path) -> None:
+    shutil.copytree(NOW / "paired", tmp_path / "real" / "run")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    linked, real = Runs((tmp_path / "link",)), Runs((tmp_path / "real",))
+    assert [run_id for run_id, _ in linked.rows()] == [run_id for run_id, _ in real.rows()] != []
 
 
 def test_a_decision_needs_the_form_token_and_is_written_down(client: TestClient, tmp_path: Path) -> None:

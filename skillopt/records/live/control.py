@@ -111,9 +111,12 @@ def give(root: Path, order: Order) -> None:
     directory that cannot be written."""
     line = json.dumps(encode_record(replace(checked(order), time=round(time.time(), 3)))) + "\n"
     try:
-        handle = os.open(root / CONTROL, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        handle = os.open(root / CONTROL, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            os.write(handle, line.encode())
+            # A line that somebody left without its end would swallow this one.
+            end = os.lseek(handle, 0, os.SEEK_END)
+            os.lseek(handle, max(0, end - 1), os.SEEK_SET)
+            os.write(handle, (b"" if os.read(handle, 1) in (b"", b"\n") else b"\n") + line.encode())
         finally:
             os.close(handle)
     except OSError as fault:

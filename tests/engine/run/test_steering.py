@@ -126,6 +126,14 @@ async def test_what_was_ordered_before_this_process_is_not_carried_out(tmp_path:
     assert late.stopping
 
 
+async def test_an_order_after_a_line_without_end_is_one_of_its_own(steering: Steering):
+    (steering.run_dir.root / CONTROL).write_text('{"order": "pau')
+    give(steering.run_dir.root, Order(order="stop"))
+    steering.take()
+    assert steering.stopping
+    assert (steering.run_dir.root / CONTROL).read_text().count("\n") == 2
+
+
 async def test_the_pulse_of_a_killed_process_is_none_of_the_next(tmp_path: Path, told: list[Event]):
     (tmp_path / "logs").mkdir()
     (tmp_path / PULSE).write_text('{"paused": true, "pid": 1}')
