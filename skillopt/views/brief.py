@@ -54,30 +54,45 @@ class Brief:
 
 def brief(run: Run) -> Brief:
     """Read it from the records. Raises `RunDirError` for damaged ones."""
-    ended = run.summary is not None
-    summary = run.summary or Summary(verdict="The run has not ended.")
-    initial, best, steps, nodes = run.initial, run.best, run.steps, tree(run)
-    tests = (("initial", summary.baseline_test), ("best", summary.test), ("final", summary.final_test))
+    summary, steps, nodes = summary_of(run), run.steps, tree(run)
     chosen = (("initial", summary.baseline_selection), ("best", summary.best_selection))
     return Brief(
         name=run.root.resolve().name,
-        headline=headline(summary, initial.text, best.text) if ended else "The run has not ended",
+        headline=headline_of(run),
         verdict=summary.verdict,
         status=run.status,
         stopped=summary.stopped or "",
         models=summary.models,
         metric=summary.test.metric,
-        scores=tuple((name, score) for name, score in tests if score.total),
+        scores=sealed_scores(summary),
         selection=tuple((name, score) for name, score in chosen if score.total),
         paired=summary.paired,
         classes=class_rows(summary),
         nodes=nodes,
         course=course_of(run, nodes),
         counts=candidate_counts(steps),
-        why_nothing=why_nothing(summary, steps) if ended else "",
+        why_nothing=why_nothing(summary, steps) if run.summary is not None else "",
         alarms=tuple(alarms(summary, steps)),
-        next_steps=next_steps(summary, steps, unchanged=initial == best),
+        next_steps=next_steps(summary, steps, unchanged=run.initial == run.best),
     )
+
+
+def summary_of(run: Run) -> Summary:
+    """The run's summary; until it has ended one that says just that."""
+    return run.summary or Summary(verdict="The run has not ended.")
+
+
+def headline_of(run: Run) -> str:
+    """What the run came to in one line."""
+    if run.summary is None:
+        return "The run has not ended"
+    return headline(run.summary, run.initial.text, run.best.text)
+
+
+def sealed_scores(summary: Summary) -> tuple[tuple[str, ScoreSummary], ...]:
+    """The sealed test's rows by skill; those that were not measured are left out."""
+    rows = (("initial", summary.baseline_test), ("best", summary.test), ("final", summary.final_test))
+    return tuple((name, score) for name, score in rows if score.total)
 
 
 def course_of(run: Run, nodes: Sequence[Node]) -> tuple[Point, ...]:

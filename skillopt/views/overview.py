@@ -9,13 +9,12 @@ from skillopt.explain.skill_diff import ChangedLine, diff_skills
 from skillopt.explain.skill_ref import NamedSkill
 from skillopt.records.reading import Run
 from skillopt.records.rows import SpentRow
-from skillopt.records.summary import Difference, ScoreSummary, Summary
+from skillopt.records.summary import Difference, ScoreSummary
 from skillopt.report.next_steps import next_steps
-from skillopt.report.report import headline
 from skillopt.views.answers.flips import TEST, SideBySide, contests, side_by_side
 from skillopt.views.answers.items import ItemView, item_views
 from skillopt.views.answers.matrix import Matrix, matrices
-from skillopt.views.brief import ClassRow, class_rows
+from skillopt.views.brief import ClassRow, class_rows, headline_of, sealed_scores, summary_of
 from skillopt.views.costs import Costs, costs
 from skillopt.views.course import Point, course
 from skillopt.views.effects import Effects, effects
@@ -69,21 +68,19 @@ class Overview:
 
 def overview(run: Run) -> Overview:
     """Read it all, from records only. Raises `RunDirError` for damaged ones."""
-    summary = run.summary or Summary(verdict="The run has not ended.")
-    initial, best = run.initial, run.best
+    summary, initial, best = summary_of(run), run.initial, run.best
     measured = measurements(run)
     items = item_views(run, measured)
-    tests = (("initial", summary.baseline_test), ("best", summary.test), ("final", summary.final_test))
     diff = diff_skills(NamedSkill("initial skill", initial, run), NamedSkill("best skill", best, run))
     return Overview(
         name=run.root.resolve().name,
-        headline=headline(summary, initial.text, best.text),
+        headline=headline_of(run),
         verdict=summary.verdict,
         status=run.status,
         stopped=summary.stopped or "",
         models=summary.models,
         metric=summary.test.metric,
-        scores=tuple((name, score) for name, score in tests if score.total),
+        scores=sealed_scores(summary),
         paired=summary.paired,
         classes=class_rows(summary),
         course=course(run, measured),

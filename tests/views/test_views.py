@@ -13,6 +13,7 @@ from skillopt.core.errors import DataError
 from skillopt.records.items import readable_name
 from skillopt.records.reading import open_run
 from skillopt.report.report import report_of
+from skillopt.views.brief import brief
 from skillopt.views.measurements import measurements
 from tests.records.recorded import NOW, every_run
 from tests.ship.test_export import said
@@ -36,6 +37,18 @@ def test_every_rollout_directory_has_a_place_and_every_run_a_view(root):
         assert {i for i, verdict in on_test.items() if verdict == "won"} == set(summary.paired.won)
         assert {i for i, verdict in on_test.items() if verdict == "lost"} == set(summary.paired.lost)
         assert "## Do this next" in report_of(run)
+
+
+def test_a_run_that_has_not_ended_is_not_said_to_have_come_to_anything(tmp_path):
+    root = tmp_path / "run"
+    shutil.copytree(NOW / "strict", root)
+    (root / "summary.json").unlink()
+    for found in (look(root), brief(open_run(root))):
+        assert (found.headline, found.verdict) == ("The run has not ended", "The run has not ended.")
+        assert found.status == "unfinished" and found.scores == () and "type the same command again" in str(found)
+    whole, short = look(NOW / "strict"), brief(open_run(NOW / "strict"))
+    assert (whole.headline, whole.scores, whole.verdict) == (short.headline, short.scores, short.verdict)
+    assert len(whole.scores) == 3
 
 
 def test_an_item_before_and_after_is_measured_on_those_very_skills():
