@@ -1,8 +1,9 @@
 """What of a reply is the model's reasoning: one rule for targets and optimizer.
 
 A block between `<think>` and `</think>` (or thinking, thought, reasoning) is reasoning. A closing tag before any
-opening one ends it too: some chat templates write the opening tag into the prompt. A reply that begins with a block
-and never closes it is nothing but reasoning; an opening tag elsewhere that is never closed is text.
+opening one ends it too: some chat templates write the opening tag into the prompt. So does the closing tag of a block
+that holds others. A reply that begins with a block and never closes it is nothing but reasoning; an opening tag
+elsewhere that is never closed is text.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ def without_reasoning(text: str) -> str:
     kept: list[str] = []
     at = 0
     opened: re.Match[str] | None = None
+    inner = 0  # opening tags within the last block that have no closing one yet
     for mark in marks:
         if not mark["close"]:
+            inner = inner + 1 if opened else 0
             opened = opened or mark
         elif opened is None:
-            if not kept:
-                at = mark.end()
+            if inner or not kept:
+                at, inner = mark.end(), max(0, inner - 1)
         elif mark["name"].lower() == opened["name"].lower():
             kept.append(text[at : opened.start()])
             at, opened = mark.end(), None
