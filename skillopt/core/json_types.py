@@ -8,6 +8,7 @@ one where the shape is another; a reader that must not be lenient checks with `i
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, Union, cast
 
@@ -46,3 +47,11 @@ def as_text(value: object) -> str:
 def as_number(value: object) -> float | None:
     """A number as it is; None for anything else, true and false included. `as_number(True) is None`."""
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def finite(digits: str) -> float:
+    """`parse_float` for text that strangers wrote: what no file can hold is refused. Raises `ValueError`."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is larger than any number")
+    return value

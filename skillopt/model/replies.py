@@ -2,7 +2,8 @@
 
 Reasoning blocks are stripped; then exactly one object, or one array of objects, must be in the text, fenced or bare.
 Tolerated is only what cannot change the meaning: raw newlines in strings, comments, trailing commas. Two values, a
-broken value, a repeated key or an unclosed reasoning block raise `ReplyError`; nothing is guessed and nothing dropped.
+broken value, a number beyond all numbers (`1e999`), a repeated key or an unclosed reasoning block raise `ReplyError`;
+nothing is guessed and nothing dropped.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from skillopt.core.errors import ReplyError
+from skillopt.core.json_types import finite
 from skillopt.core.reasoning import NAMES as _THINKING
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 
@@ -41,7 +43,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
+_DECODER = json.JSONDecoder(
+    strict=False, parse_constant=_no_constant, parse_float=finite, object_pairs_hook=_unique_keys
+)
 
 
 def parse_reply(text: str) -> Any:

@@ -154,3 +154,10 @@ async def test_cut_and_refused_replies_are_dropped_without_a_reask(finish, why):
     model = Model(ChatReply('{"edits": []}', finish))
     asked = await ask_json(model, ask(), needs_edits)
     assert (asked.value, asked.dropped, len(model.asked)) == (None, why, 1)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", '[1, {"b": 9E+9999}]'])
+def test_a_number_beyond_all_numbers_is_an_error_that_is_asked_again(number: str) -> None:
+    with pytest.raises(ReplyError, match="is larger than any number"):
+        parse_reply(f'{{"edits": [], "count": {number}}}')
+    assert parse_reply('{"count": 1e308}') == {"count": 1e308}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skillopt.core.errors import DataError
+from skillopt.core.json_types import finite
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,9 @@ class ItemFile:
 def parse_json(text: str) -> Any:
     """Strict JSON: no NaN or infinity, however written (`1e999`), no key twice in one object. Raises `ValueError`."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"{digits} is larger than any number")
-    return value
 
 
 def _refuse_constant(name: str) -> Any:
