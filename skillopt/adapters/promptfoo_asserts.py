@@ -25,7 +25,10 @@ def score(answer: str, item: Mapping[str, Any]) -> Mapping[str, object]:
     failed: list[str] = []
     for assertion in cast("list[JsonObject]", item["assert"]):
         kind, negated = _kind(assertion)
-        right = _TYPES[kind](answer, assertion.get("value")) != negated
+        value = assertion.get("value")
+        right = (
+            _python(answer, value, item.get("vars")) if kind == "python" else _TYPES[kind](answer, value)
+        ) != negated
         weight = as_number(assertion.get("weight"))
         held.append((1.0 if weight is None else float(weight), right))
         if not right:
@@ -46,15 +49,24 @@ def check_assertion(assertion: JsonObject, where: str) -> None:
         raise ConfigError(
             f"{where}: assert type {assertion.get('type')!r} is not known", hint=f"known: {', '.join(_TYPES)}"
         )
-    if kind == "is-json" and isinstance(assertion.get("value"), Mapping):
+    if str(assertion.get("value")).startswith("file://"):
+        raise ConfigError(f"{where}: {assertion.get('value')}: a file is not read here", hint="write what is in it")
+    if assertion.get("transform") is not None:
+        raise ConfigError(f"{where}: assert type {kind}: transform is not done here", hint="write it as type: python")
+    if kind in ("is-json", "contains-json") and assertion.get("value") is not None:
+        if not isinstance(assertion["value"], Mapping):
+            raise ConfigError(f"{where}: {kind}: the schema is no mapping", hint="write it as YAML, not as a text")
         library("jsonschema", "promptfoo")
     if kind == "regex":
         try:
             re.compile(str(assertion.get("value")))
         except re.error as error:
             raise ConfigError(f"{where}: regex {assertion.get('value')!r}: {error}") from None
-    if kind == "python" and str(assertion.get("value")).startswith("file://"):
-        raise ConfigError(f"{where}: a python file is not read here", hint="write the code itself, or give scorer=")
+    if kind == "python":
+        try:
+            compile(_source(assertion.get("value")), where, "exec")
+        except SyntaxError as error:
+            raise ConfigError(f"{where}: python: {error.msg}", hint="an expression, or lines that return") from None
 
 
 def _kind(assertion: JsonObject) -> tuple[str, bool]:
@@ -97,18 +109,24 @@ def _contains_json(answer: str, value: JsonValue) -> bool:
             _, end = decoder.raw_decode(answer[start:])
         except ValueError:
             continue
-        return _is_json(answer[start : start + end], value)
+        if _is_json(answer[start : start + end], value):
+            return True
     return False
 
 
-def _python(answer: str, value: JsonValue) -> bool:
-    """The user's own code: an expression of `output`, or lines that `return`."""
-    code = str(value)
+def _source(value: JsonValue) -> str:
+    """The user's own code as a function."""
+    code = str(value).strip()
+    lines = code.splitlines()
+    body = "\n".join(f"    {line}" for line in lines) if len(lines) > 1 else f"    return {code}"
+    return f"def judged(output, context):\n{body}\n"
+
+
+def _python(answer: str, value: JsonValue, variables: JsonValue = None) -> bool:
+    """The user's own code: an expression of `output` and `context["vars"]`, or lines that `return`."""
     names: dict[str, Any] = {"json": json, "re": re}
-    lines = code.strip().splitlines()
-    body = "\n".join(f"    {line}" for line in lines) if len(lines) > 1 else f"    return {code.strip()}"
-    exec(f"def judged(output, context):\n{body}\n", names)  # the user's own file
-    found: Any = names["judged"](answer, {})
+    exec(_source(value), names)  # the user's own file
+    found: Any = names["judged"](answer, {"vars": variables or {}})
     if isinstance(found, Mapping):
         found = cast("JsonObject", found).get("pass", False)
     return bool(found >= 0.5 if isinstance(found, float) else found)

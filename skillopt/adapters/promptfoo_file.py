@@ -6,7 +6,7 @@ is refused; `llm-rubric` is our own judge, with a criterion for each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -49,15 +49,19 @@ def promptfoo(path: str | Path, *, prompt: int = 0) -> Adapted:
 
 
 def _yaml(file: Path) -> JsonObject:
+    raw = _parsed(file)
+    if not isinstance(raw, Mapping):
+        raise DataError(f"{file} is no mapping", hint="name a promptfooconfig.yaml")
+    return as_object(raw)
+
+
+def _parsed(file: Path) -> JsonValue:
     try:
-        raw: object = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return cast("JsonValue", yaml.safe_load(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise DataError(f"{file}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(raw, Mapping):
-        raise DataError(f"{file} is no mapping", hint="name a promptfooconfig.yaml")
-    return as_object(cast("JsonValue", raw))
 
 
 def _prompt(config: JsonObject, file: Path, number: int) -> str:
@@ -82,12 +86,9 @@ def _prompt(config: JsonObject, file: Path, number: int) -> str:
 def _tests(raw: JsonValue, file: Path) -> list[JsonObject]:
     """Tests in the file itself, or in a YAML file that it names."""
     if isinstance(raw, str):
-        inner = yaml.safe_load((file.parent / raw.removeprefix("file://")).read_text(encoding="utf-8")) if raw.endswith(
-            (".yaml", ".yml", ".json")
-        ) else None  # fmt: skip
-        if inner is None:
+        if not raw.endswith((".yaml", ".yml", ".json")):
             raise ConfigError(f"{file}: tests: {raw} is not read here", hint="write the tests as YAML")
-        raw = cast("JsonValue", inner)
+        raw = _parsed(file.parent / raw.removeprefix("file://"))
     tests: list[JsonObject] = []
     for entry in as_array(raw):
         tests += _tests(entry, file) if isinstance(entry, str) else [as_object(entry)]
@@ -105,6 +106,7 @@ def _item(test: JsonObject, template: str, where: str, number: int) -> dict[str,
     asserts = [as_object(one) for one in as_array(test.get("assert"))]
     if not asserts:
         raise DataError(f"{where} has no assert", hint="nothing could be scored")
+    _refuse(test, asserts, where)
     criteria: list[JsonValue] = [str(a.get("value")) for a in asserts if a.get("type") in _RUBRIC]
     rest = [a for a in asserts if a.get("type") not in _RUBRIC]
     environment = Environment(autoescape=False)
@@ -120,6 +122,28 @@ def _item(test: JsonObject, template: str, where: str, number: int) -> dict[str,
         "id": str(test.get("description") or f"test-{number}") if number else "", "prompt": rendered, "vars": variables,
         "assert": filled, "criteria": criteria, "threshold": threshold,
     }  # fmt: skip
+
+
+def _refuse(test: JsonObject, asserts: Sequence[JsonObject], where: str) -> None:
+    """What would change a score and is not done here is an error with its name. Raises `ConfigError`."""
+    options = as_object(test.get("options"))
+    for name in ("transform", "postprocess"):
+        if options.get(name) is not None:
+            raise ConfigError(f"{where}: options.{name} is not done here", hint="write it as an assert of type python")
+    for name, value in as_object(test.get("vars")).items():
+        if isinstance(value, list) and not options.get("disableVarExpansion"):
+            raise ConfigError(f"{where}: var {name} has several values", hint="write a test for each of them")
+        if isinstance(value, str) and value.startswith("file://"):
+            raise ConfigError(f"{where}: var {name}: {value}: a file is not read here", hint="write what is in it")
+    for one in asserts:
+        if (
+            one.get("type") in _RUBRIC
+            and (test.get("threshold"), one.get("weight"), one.get("threshold")) != (None,) * 3
+        ):
+            raise ConfigError(
+                f"{where}: {one['type']} with a weight or threshold is not read here",
+                hint="every criterion has to hold",
+            )
 
 
 def _filled(assertion: JsonObject, environment: Environment, variables: JsonObject) -> JsonObject:

@@ -45,6 +45,23 @@ def test_a_schema() -> None:
     item = {"assert": [{"type": "is-json", "value": {"type": "object", "required": ["a"]}}]}
     assert [score(text, item)["hard"] for text in ('{"a": 1}', "{}", "[]", "no")] == [1.0, 0.0, 0.0, 0.0]
 
+    mixed = {"assert": [{"type": "contains-json", "value": {"type": "object", "required": ["a"]}}]}
+    assert score('see [1]: {"a": 1}', mixed)["hard"] == 1.0, "the JSON that fits need not be the first"
+    assert score('see [1]: {"b": 1}', mixed)["hard"] == 0.0
+
+
+def test_python_sees_the_variables() -> None:
+    item = {"assert": [{"type": "python", "value": "context['vars']['n'] in output"}], "vars": {"n": "7"}}
+    assert [score(text, item)["hard"] for text in ("box 7", "box 8")] == [1.0, 0.0]
+
+
+def one(**assertion: object) -> dict[str, object]:
+    """One test with this assertion, and no defaults."""
+    return {
+        "tests": [{"vars": {"n": 1}, "assert": [{"type": "contains", "value": "a", **assertion}]}],
+        "defaultTest": {},
+    }
+
 
 def written(place: Path, **more: object) -> Path:
     """A configuration in the shape of `promptfoo init`: two prompts, variables, defaults."""
@@ -125,7 +142,17 @@ def test_rubrics_are_asked_of_a_judge(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"tests": [{"assert": [{"type": "javascript", "value": "1"}]}]}, "javascript needs Node"),
         ({"tests": [{"assert": [{"type": "regex", "value": "("}]}]}, "regex"), ({"prompts": []}, "has 0 prompts"),
         ({"prompts": ["file://gone.txt"]}, "no such file"), ({"tests": "file://tests.csv"}, "is not read here"),
-        ({"prompts": ["{{ n"]}, "test 1"),
+        ({"prompts": ["{{ n"]}, "test 1"), ({"tests": "file://gone.yaml"}, "gone.yaml: No such file"),
+        (one(value="file://words.txt"), "words.txt: a file is not read here"),
+        (one(type="python", value="file://judge.py"), "judge.py: a file is not read here"),
+        (one(type="python", value="return ("), "test 1: python"),
+        (one(type="is-json", value='{"required": ["a"]}'), "is-json: the schema is no mapping"),
+        (one(type="contains-json", value="required: [a]"), "contains-json: the schema is no mapping"),
+        (one(transform="output.trim()"), "contains: transform is not done here"),
+        (one(type="llm-rubric", weight=2), "llm-rubric with a weight or threshold"),
+        ({"defaultTest": {"options": {"transform": "output.trim()"}}}, "options.transform is not done here"),
+        ({"tests": [{"vars": {"n": [1, 2]}}]}, "var n has several values"),
+        ({"tests": [{"vars": {"n": "file://n.txt"}}]}, "var n: file://n.txt: a file is not read here"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_line(tmp_path: Path, more: dict[str, object], words: str) -> None:
