@@ -71,6 +71,16 @@ def test_lettered_choices_follow_the_question(run, tmp_path, choices, shown, fie
     assert text.strip() == f"Which colour is number 3?\n{shown}"
 
 
+def test_labels_that_are_asked_for_are_the_right_answers_of_the_items_as_they_are_written(run, tmp_path):
+    teams = ["Störung", "Kündigung", "Umzug"]
+    rows = "".join(f"Anfrage {n};{teams[n % 3]}\n" for n in range(30))
+    (tmp_path / "anfragen.csv").write_text(f"Anfrage;Team\n{rows}", encoding="cp1252")
+    made = run("init", "made", "--data", "anfragen.csv", "--answer-field", "Team", "--scorer", "labels")
+    assert made.returncode == 0 and "with the 3 right answers of the items as labels" in made.stdout, made.stderr
+    text = (tmp_path / "made" / "config.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["env"]["scorer"] == {"name": "labels", "labels": sorted(teams)} and "Störung" in text
+
+
 def test_a_scorer_of_ones_own_comes_along(run, tmp_path):
     items(tmp_path / "maths.jsonl", [{"question": f"q{n}", "answer": f"so #### {n}"} for n in range(10)])
     (tmp_path / "judge.py").write_text("def score(answer, item):\n    return answer == item['answer'].split()[-1]\n")

@@ -7,7 +7,7 @@ was chosen is said with its reason; what only a person can know is asked for (`U
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -19,11 +19,12 @@ from skillopt.api.project.judging import Judging, judging_of
 from skillopt.api.project.template import template_of
 from skillopt.api.shown.power import items_to_prove
 from skillopt.core.errors import DataError
+from skillopt.envs.data.fields import value_at
 from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import read_items
 from skillopt.envs.data.own import own_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
-from skillopt.envs.scorers import build_scorer
+from skillopt.envs.scorers import Gold, build_scorer
 
 SAMPLE_RATIO = "2:1:2"
 _CHOICES = ("choices", "options", "alternatives")
@@ -130,7 +131,7 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         )
     refuse_one_selection_item(ratio, sizes[1], len(rows))
     fields = fields_of(path, rows, asked.answer_field, _CHOICES)
-    judging = _asked_for(asked.scorer, fields) if asked.scorer else judging_of(path, rows, fields)
+    judging = _asked_for(asked.scorer, fields, rows) if asked.scorer else judging_of(path, rows, fields)
     said = [*fields.said, f"scorer {judging.spec['name']}: {judging.why}", *judging.said]
     return Source(
         path=f"data/{path.name}",
@@ -150,8 +151,13 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
     )
 
 
-def _asked_for(name: str, fields: Fields) -> Judging:
-    """The scorer that was asked for, with the options field of the items."""
+def _asked_for(name: str, fields: Fields, rows: Sequence[Mapping[str, object]]) -> Judging:
+    """The scorer that was asked for, with the options field or the labels of the items."""
+    if name == "labels":
+        golds = {text.strip() for row in rows for text in Gold.of(value_at(row, fields.answer)).texts}
+        spec: Mapping[str, object] = {"name": name, "labels": sorted(golds)}
+        build_scorer(spec)
+        return Judging(spec, f"as asked, with the {len(golds)} right answers of the items as labels")
     spec = dict(_scorer(name))
     if spec["name"] == "multiple_choice" and fields.choices not in ("", "choices"):
         spec["choices_field"] = fields.choices

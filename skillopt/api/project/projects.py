@@ -155,6 +155,12 @@ def _whole_or_nothing(files: Sequence[Path]) -> Generator[None, None, None]:
         raise
 
 
+def _flow(value: Mapping[str, object]) -> str:
+    """A value as one line of YAML that a person can read; characters that YAML takes for a line's end are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
+
+
 def _write(asked: ProjectRequest, source: Source) -> None:
     train, selection, test = split_sizes(source.count, parse_ratio(source.ratio))
     preset = effort_keys(effort_named(asked.effort), Sizes(train, selection, test)) if asked.effort else {}
@@ -172,7 +178,7 @@ def _write(asked: ProjectRequest, source: Source) -> None:
         "system_prompt": source.system_prompt,
         "prompt_template": source.prompt_template,
         "answer_format": source.answer_format,
-        "scorer": json.dumps(source.scorer),
+        "scorer": _flow(source.scorer),
         "name": source.name,
         "opening": source.opening,
         "skill_init": _start(asked),

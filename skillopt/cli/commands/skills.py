@@ -10,7 +10,7 @@ import typer
 from skillopt.cli import faults
 from skillopt.cli.commands.options import LEFTOVERS, OVERRIDES_HELP, Json, Yes
 
-SCORERS = ("exact", "normalised", "contains", "numeric", "regex", "multiple_choice", "json_fields")
+SCORERS = ("exact", "normalised", "contains", "numeric", "regex", "multiple_choice", "labels", "json_fields")
 """What `--scorer` takes by name."""
 _SKILL = "A skill file, a run directory (its best skill), or a step of a run (<run>@3, <run>@initial)."
 
