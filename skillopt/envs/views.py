@@ -21,6 +21,7 @@ def rollout_row(rollout: Rollout, task_text: str | None = None) -> dict[str, Any
     """A row of `results.jsonl`: the outcome with its status. A missing row has no scores."""
     item, outcome = rollout.item, rollout.outcome
     question = item.data.get("question")
+    shown = question if isinstance(question, str) else rollout.user_prompt
     row: dict[str, Any] = {"id": item.id}
     if isinstance(outcome, Scored):
         row |= {"status": "scored", "hard": outcome.hard, "soft": outcome.soft}
@@ -30,7 +31,7 @@ def rollout_row(rollout: Rollout, task_text: str | None = None) -> dict[str, Any
     said = sum(entry.get("type") == "message" for entry in rollout.trajectory)
     row["n_turns"] = turns if isinstance(turns, int) else said
     row["task_type"] = item.task_type
-    row["task_description"] = task_text if task_text is not None else question if isinstance(question, str) else ""
+    row["task_description"] = task_text if task_text is not None else shown
     if isinstance(question, str):
         row["question"] = question
     if isinstance(outcome, Scored):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from skillopt.core.item import Item, safe_name
@@ -33,6 +34,9 @@ def test_rows() -> None:
     assert (row["id"], row["status"], row["hard"], row["soft"], row["n_turns"]) == ("a", "scored", 0.0, 0.5, 1)
     assert (row["fail_reason"], row["predicted_answer"], row["task_type"]) == ("wrong", "p", "kind")
     assert row["task_description"] == row["question"] == "Why?"
+    named_otherwise = replace(rollout("a"), item=Item("a", {"Anfrage": "Warum?"}))
+    row = rollout_row(named_otherwise)
+    assert row["task_description"] == "user" and "question" not in row, "items have fields of any name"
     row = rollout_row(rollout("a", missing=True), "shown task")
     assert (row["status"], row["error"], row["task_description"]) == ("missing", "429 slow down", "shown task")
     assert "hard" not in row and "soft" not in row
