@@ -48,8 +48,8 @@ class Runs:
 
     def rows(self) -> list[tuple[str, RunRow]]:
         """All runs with their ids, the one that changed last first. Blocking."""
-        rows = [(id_of(row.path), row) for root in self.roots for row in run_rows(root)]
-        return sorted(rows, key=lambda each: -each[1].changed)
+        rows = {id_of(row.path): row for root in self.roots for row in run_rows(root)}  # roots may lie in each other
+        return sorted(rows.items(), key=lambda each: -each[1].changed)
 
     def open(self, run_id: str) -> RunPage:
         """The run of an id, read now. Raises `RunDirError` when no root holds it. Blocking."""

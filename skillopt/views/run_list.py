@@ -18,6 +18,8 @@ DEPTH = 3
 """`<root>/<run>`, `<root>/<benchmark>/<run>`, and the runs of several seeds below these."""
 _MARKS = (INITIAL_SKILL, EVENTS_FILE, JOURNAL, LOCK)
 _SEVERAL = "seeds.json"
+_MEASURED = ("eval_summary.json", "selftest.json")
+"""What a finished measurement writes (`skillopt eval`, `compare`, `selftest`): no training, so no row of the list."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ def find_runs(root: Path) -> Iterator[Path]:
 
 
 def run_rows(root: Path) -> list[RunRow]:
-    """A row a run, the one that changed last first."""
-    return sorted((run_row(path, root) for path in find_runs(root)), key=lambda row: (-row.changed, row.place))
+    """A row a run, the one that changed last first. Finished measurements are none; one that goes on is shown."""
+    rows = (run_row(path, root) for path in find_runs(root) if is_locked(path) or not _is_measurement(path))
+    return sorted(rows, key=lambda row: (-row.changed, row.place))
 
 
 def run_row(path: Path, root: Path) -> RunRow:
@@ -77,6 +80,10 @@ def run_row(path: Path, root: Path) -> RunRow:
         word = "stopped" if summary.stopped else "finished"
     verdict = summary.verdict if summary is not None and not locked else ""
     return RunRow(path, place, word, state.last_completed_step, state.best_score, verdict, changed, pid)
+
+
+def _is_measurement(path: Path) -> bool:
+    return not (path / INITIAL_SKILL).is_file() and any((path / name).is_file() for name in _MEASURED)
 
 
 def _changed(path: Path) -> float:

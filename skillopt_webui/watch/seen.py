@@ -118,6 +118,8 @@ class Seen:
         elif isinstance(event, RunEnd):
             self.outcome, self.reason, self.stage = event.outcome, event.reason, None
             self.verdict = event.summary.verdict if event.summary is not None else ""
+            if event.summary is not None and event.summary.best_gate_score is not None:
+                self.best = event.summary.best_gate_score  # rule proof moves the best skill after the last step
         if not event.replayed:
             self._count(event)
         if (line := line_of(event)) is not None and not event.replayed:

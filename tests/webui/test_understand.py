@@ -8,13 +8,16 @@ import shutil
 import subprocess
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from skillopt.records.following import Follower
 from starlette.testclient import TestClient
 
 from skillopt.core.errors import RunDirError
 from skillopt.records.beside.review import MEASURED
+from skillopt.records.events import RunEnd, StepEnd
 from skillopt.records.reading import open_run
 from skillopt.store.lock import RunLock
 from skillopt_webui.runs import Runs
@@ -22,6 +25,7 @@ from skillopt_webui.server import build
 from skillopt_webui.settings import Settings
 from skillopt_webui.understand.shelf import Shelf
 from skillopt_webui.understand.tabs import TABS
+from skillopt_webui.watch.seen import Seen
 from tests.records.recorded import NOW
 
 
@@ -86,6 +90,33 @@ def test_a_root_that_is_a_link_shows_its_runs(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     linked, real = Runs((tmp_path / "link",)), Runs((tmp_path / "real",))
     assert [run_id for run_id, _ in linked.rows()] == [run_id for run_id, _ in real.rows()] != []
+
+
+@pytest.mark.parametrize("root", sorted(NOW.glob("*/summary.json")), ids=lambda p: p.parent.name)
+def test_the_watched_best_score_is_that_of_the_result(root: Path) -> None:
+    seen = Seen()
+    for event in Follower(root.parent).new():
+        seen.take(event)
+    summary = open_run(root.parent).summary
+    assert summary is not None and (seen.best == summary.best_gate_score or summary.stopped)
+
+
+def test_a_best_skill_that_the_end_of_the_run_proved_is_shown_with_its_score() -> None:
+    told = {type(e): e for e in Follower(NOW / "strict").new()}
+    seen, end = Seen(), told[RunEnd]
+    seen.take(told[StepEnd])
+    seen.take(replace(end, summary=replace(end.summary, best_gate_score=0.9875)))
+    assert seen.best == 0.9875
+
+
+def test_a_finished_measurement_is_no_unfinished_run(client: TestClient, tmp_path: Path) -> None:
+    for name in ("eval_summary.json", "selftest.json"):
+        place = tmp_path / "outputs" / f"measured_{name[:4]}"
+        place.mkdir()
+        (place / "run.lock").touch()
+        assert f"{place.name}<" in client.get("/").text, "as long as it has no result it may still go on"
+        (place / name).write_text("{}", encoding="utf-8")
+        assert f"{place.name}<" not in client.get("/").text
 
 
 def test_a_decision_needs_the_form_token_and_is_written_down(client: TestClient, tmp_path: Path) -> None:
