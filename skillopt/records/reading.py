@@ -271,7 +271,7 @@ def open_run(path: Path) -> Run:
             return Run(directory)
     raise RunDirError(
         f"{path} is not in a run directory (no {INITIAL_SKILL} there or above)",
-        hint="name the run: --run <run directory>",
+        hint="give a run directory: what env.out_root named, by default a directory below outputs",
     )
 
 

@@ -79,7 +79,8 @@ def compatible_settings(settings: BackendSettings, **fixed: Any) -> CompatibleSe
         if not key:
             raise ConfigError(
                 f"no API key for {base_url}",
-                hint="set OPENAI_API_KEY, an Azure endpoint, the base URL of another server, or another backend",
+                hint="set OPENAI_API_KEY, an Azure endpoint, the base URL of another server "
+                "(OPENAI_COMPATIBLE_BASE_URL for openai_compatible), or another backend",
             )
     max_tokens: Any = settings.get("max_tokens", 8_000)
     values: dict[str, Any] = {
