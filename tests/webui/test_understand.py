@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from skillopt.records.following import Follower
 from starlette.testclient import TestClient
 
 from skillopt.core.errors import RunDirError
 from skillopt.records.beside.review import MEASURED
 from skillopt.records.events import RunEnd, StepEnd
+from skillopt.records.live.following import Follower
 from skillopt.records.reading import open_run
 from skillopt.store.lock import RunLock
 from skillopt_webui.runs import Runs
