@@ -79,7 +79,7 @@ def _refuse_name(directory: Path, name: str, others: Mapping[str, File]) -> None
     shown = name.encode("utf-8", "backslashreplace").decode("utf-8")
     if shown != name or any(not c.isprintable() for c in name):
         raise DataError(f"{directory}: the file name {shown!r} is no plain UTF-8 text", hint="rename the file")
-    twin = next((other for other in others if other.casefold() == name.casefold()), "")
+    twin = next((other for other in (SKILL_FILE, *others) if other.casefold() == name.casefold()), "")
     if twin:
         raise DataError(
             f"{directory}: {twin} and {name} differ in case only, and are one file on many disks", hint="rename one"

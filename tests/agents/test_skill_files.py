@@ -79,6 +79,13 @@ def test_what_is_read_of_a_directory(tmp_path: Path) -> None:
         read_skill_files(tmp_path)
 
 
+def test_a_second_spelling_of_the_skills_own_file_is_refused(tmp_path: Path) -> None:
+    for name in ("SKILL.md", "skill.md"):
+        (tmp_path / name).write_text("x")
+    with pytest.raises(DataError, match=r"SKILL\.md and skill\.md differ in case only"):
+        read_skill_files(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("names", "says"),
     [
