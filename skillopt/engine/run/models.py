@@ -7,7 +7,7 @@ stack; every secret that a model knows is concealed before the model can say a w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -250,11 +250,13 @@ class ModelMaker:
         return backend
 
 
-def shared_by_runs(config: Config, emit: Events, given: Given) -> tuple[LimiterPool, EnginePool]:
-    """Endpoints and embedded engines: those of several runs side by side, or this run's own."""
+def shared_by_runs(
+    config: Config, emit: Events, given: Given, check: Callable[[], None]
+) -> tuple[LimiterPool, EnginePool]:
+    """Endpoints and embedded engines: those of several runs side by side, or this run's own, ended by `check`."""
     if given.commons is not None:
         return given.commons.pool, given.commons.engines
-    return endpoint_pool(config, emit, given.check), EnginePool()
+    return endpoint_pool(config, emit, check), EnginePool()
 
 
 async def probe(client: Client | ExecAgent) -> None:

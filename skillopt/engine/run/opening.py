@@ -148,12 +148,12 @@ async def open_run_context(
             check_fingerprint(journal, config, env, splits, initial, allow=allow_config_change)
         _continue_log(run_dir, journal, emit, splits)
         timings = Timings(journal.get_meta("timings"))
-        budget = _budget(config, journal, timings, emit, given)
+        budget = _budget(config, journal, timings, emit)
         executor = _executor(config, given, stack)
         prices = load_prices(Path(config.model.prices) if config.model.prices else None)
         stack.enter_context(warnings_as_notices(emit))
-        pool, engines = shared_by_runs(config, emit, given)
-        steering = _steering(config, run_dir, budget, pool, emit)
+        pool, engines = shared_by_runs(config, emit, given, budget.heed)
+        steering = _steering(config, run_dir, budget, pool, emit, given)
         rollouts = Rollouts(emit, journal.known)
         maker = ModelMaker(
             config, run_dir, journal, budget, prices, emit, rollouts, executor, stack, given, replay, pool, engines
@@ -210,15 +210,17 @@ def _continue_log(run_dir: RunDir, journal: Journal, emit: Events, splits: Split
         emit(Notice(text=f"warning: {warning}"))
 
 
-def _steering(config: Config, run_dir: RunDir, budget: Budget, pool: LimiterPool, emit: Events) -> Steering:
+def _steering(
+    config: Config, run_dir: RunDir, budget: Budget, pool: LimiterPool, emit: Events, given: Given
+) -> Steering:
     """Orders for the run, which its budget waits for and its events tell of."""
-    steering = Steering(run_dir, budget, pool, emit, config.env.workers)
-    budget.gate = steering.gate
+    steering = Steering(run_dir, budget, pool, emit, config.env.workers, given.check)
+    budget.gate, budget.check = steering.gate, steering.check
     emit.add(steering.observe)
     return steering
 
 
-def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, given: Given) -> Budget:
+def _budget(config: Config, journal: Journal, timings: Timings, emit: Events) -> Budget:
     caps = config.budget
     used, unknown = spent_before(journal)
     return Budget(
@@ -226,7 +228,6 @@ def _budget(config: Config, journal: Journal, timings: Timings, emit: Events, gi
         used=used,
         earlier_s=float(timings.data["total_wall_time_s"]),
         emit=emit,
-        check=given.check,
         usd_unknown=unknown,
         remember=remember_in(journal),
     )

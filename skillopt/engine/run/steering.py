@@ -12,7 +12,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -43,6 +43,8 @@ class Steering:
     emit: Emit
     workers: int
     """How many rollouts are under way at a time."""
+    wished: Callable[[], None] | None = None
+    """What else ends the run, Ctrl-C for one: raises `StopRun`."""
     stopping: bool = False
     _orders: Orders = field(init=False)
     _going: asyncio.Event = field(default_factory=asyncio.Event)
@@ -68,6 +70,12 @@ class Steering:
     async def gate(self) -> None:
         """Passed before each call: waits while the run is paused. Raises `Interrupted` once it is to end."""
         await self._going.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raises `Interrupted` once the run is to end; asked also while a call waits for its batch or its endpoint."""
+        if self.wished is not None:
+            self.wished()
         if self.stopping:
             raise Interrupted("stopped by an order; the same run started again goes on from here")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from skillopt.records.control import Order, give
 from skillopt.store.journal import Journal
 from skillopt.testing import toy
 from skillopt.testing.rig import Rig
@@ -146,3 +147,24 @@ async def test_kill_9_at_a_few_requests(rig: Rig) -> None:
 async def test_kill_9_at_twenty_requests(rig: Rig, when: str) -> None:
     _KEPT.clear()
     assert sum([await _killed(rig, (n,), when) for n in range(1, 21)]) == 20
+
+
+async def test_an_order_to_stop_is_heard_while_a_batch_is_waited_for(rig: Rig) -> None:
+    """The batch never ends; the run does, and started again it takes the answers of the same batch."""
+
+    def stop(number: int, what: str) -> None:
+        if what.startswith("GET /v1/batches/#") and server.looks > 1:
+            server.looks = 1  # for the next process; this one is told of nothing
+            for batch in server.batches.values():
+                batch.looks = -(10**6)
+            give(process.out, Order(order="stop", by="test"))
+
+    server = _toy(looks=10**6, after=stop)
+    async with server:
+        process = Process(rig, f"{server.root}/v1", "stopped", **BATCHED)
+        ended = await process.run()
+        assert ended.code == 0 and "stopped by an order" in ended.out, (ended.code, ended.err)
+        for batch in server.batches.values():
+            batch.looks = 1
+        assert (await process.run()).code == 0
+        assert set(server.submitted.values()) == {1}

@@ -13,9 +13,10 @@ import pytest
 
 import skillopt
 from skillopt.api.steering import order_of, steer
-from skillopt.core.errors import BudgetExceeded, ConfigError, Interrupted, RunDirError
+from skillopt.core.errors import BudgetExceeded, ConfigError, Interrupted, RunDirError, TransientModelError
 from skillopt.engine.run.spending.budget import Budget, Limits
 from skillopt.engine.run.steering import Steering, steered
+from skillopt.model.traffic.outage import OutagePolicy
 from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.traffic.pool import Limits as Widths
 from skillopt.model.types import Usage
@@ -256,3 +257,31 @@ def test_a_real_run_is_paused_goes_on_and_stops_in_order(tmp_path: Path):
     run.join(30)
     assert results[0].stopped_by == "interrupt"
     assert len(calls) == before  # nothing was begun after the pause but what already was on its way
+
+
+async def test_a_stop_is_heard_by_whoever_waits_for_a_batch_or_an_endpoint(steering: Steering):
+    wishes: list[str] = []
+
+    def wished() -> None:
+        if wishes:
+            raise Interrupted("Ctrl-C")
+
+    steering.wished = wished
+    budget = steering.budget
+    budget.check = steering.check
+    pool = LimiterPool(identical_failures=2, outages=OutagePolicy(seconds=600, check=budget.heed))
+    breaker = pool.breaker("http://here")
+    breaker.answered_before()
+    for _ in range(2):
+        breaker.failed(object(), TransientModelError("nobody", unreachable=True))
+    assert breaker.outage is not None
+    breaker.check()
+    budget.may_wait("target")
+    give(steering.run_dir.root, Order(order="stop"))
+    steering.take()
+    for ask in (breaker.check, lambda: budget.may_wait("target")):
+        with pytest.raises(Interrupted, match="stopped by an order"):
+            ask()
+    wishes.append("now")
+    with pytest.raises(Interrupted, match="Ctrl-C"):
+        budget.heed()

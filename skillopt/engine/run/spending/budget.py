@@ -125,8 +125,7 @@ class Budget:
         while True:
             if self.gate is not None:
                 await self.gate()
-            if self.check is not None:
-                self.check()
+            self.heed()
             self._check_time(role)
             breach = self._breach(amount)
             if breach is None:
@@ -139,9 +138,13 @@ class Budget:
 
     def may_wait(self, role: str) -> None:
         """Asked while somebody waits for hours: raises `StopRun` where the run is to end, or its time is over."""
+        self.heed()
+        self._check_time(role)
+
+    def heed(self) -> None:
+        """Raises `StopRun` where the run is to end."""
         if self.check is not None:
             self.check()
-        self._check_time(role)
 
     def _check_time(self, role: str) -> None:
         hours = self.limits.hours
