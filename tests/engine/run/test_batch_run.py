@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillopt.records.control import Order, give
+from skillopt.records.live.control import Order, give
 from skillopt.store.journal import Journal
 from skillopt.testing import toy
 from skillopt.testing.rig import Rig
