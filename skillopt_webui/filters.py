@@ -1,9 +1,13 @@
-"""Numbers, money and times as the dashboard shows them."""
+"""Numbers, money and times as the dashboard shows them. What a damaged file says beyond all measure is a dash."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+
+_MOST = 2**53
+_LATEST = 2**33
+"""Seconds; the year 2242, which every platform has a date for."""
 
 
 def _ago(moment: float, now: float | None = None) -> str:
@@ -14,6 +18,8 @@ def _ago(moment: float, now: float | None = None) -> str:
 
 def duration(seconds: float) -> str:
     """`45 s`, `12 min`, `3 h 20 min`, `5 days`."""
+    if not abs(seconds) < _MOST:
+        return "–"
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = int(seconds // 60)
@@ -31,11 +37,11 @@ def _usd(value: float | None) -> str:
 
 
 def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
+    return f"{value:,.0f}" if value is not None and abs(value) < _MOST else "–"
 
 
 def _stamp(moment: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(moment))
+    return time.strftime("%H:%M:%S", time.localtime(moment)) if abs(moment) < _LATEST else "–"
 
 
 OURS: Mapping[str, Callable[..., object]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_webui.filters import OURS
 from skillopt_webui.pages.all import TABS
 from skillopt_webui.runs import id_of
 from skillopt_webui.settings import Settings
@@ -37,3 +38,11 @@ def test_a_damaged_file_is_no_fault_of_the_dashboard(tmp_path: Path, file: str, 
     for tab in TABS:
         assert client.get(f"/run/{id_of(run)}/{tab.slug}").status_code in (200, 404), tab.slug
     assert "läuft 测试" in client.get("/").text
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, float("inf"), float("-inf"), float("nan"), 10**400])
+def test_figures_beyond_all_measure_are_a_dash(value: float) -> None:
+    for name in ("duration", "count", "stamp"):
+        assert OURS[name](value) == "–", name
+    assert OURS["count"](10**12) == "1,000,000,000,000"
+    assert OURS["duration"](3 * 3600) == "3 h"
