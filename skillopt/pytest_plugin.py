@@ -10,6 +10,9 @@ Nothing is imported before a marked test runs, because this module is loaded int
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -56,10 +59,25 @@ def skill_gate(request: pytest.FixtureRequest) -> tuple[Checked, ...]:
         pytest.fail("skill_gate needs @pytest.mark.skill(path)", pytrace=False)
     if len(marker.args) != 1:
         pytest.fail("pytest.mark.skill takes one path: a suite, or a skill", pytrace=False)
+    from skillopt.core.errors import SkillOptError
+
     live = bool(request.config.getoption("--skill-live"))
-    done = _checked(request, str(marker.args[0]), dict(marker.kwargs), live)
+    try:
+        with _one_at_a_time(request.config.rootpath) if live else nullcontext():
+            done = _checked(request, str(marker.args[0]), dict(marker.kwargs), live)
+    except SkillOptError as error:
+        pytest.fail(str(error), pytrace=False)
     _tell(request, done)
     return done
+
+
+def _one_at_a_time(root: Path) -> AbstractContextManager[object]:
+    """Processes of pytest-xdist ask in turn: what one has recorded costs the next nothing."""
+    from filelock import FileLock
+
+    from skillopt.core.hashing import digest
+
+    return FileLock(Path(gettempdir()) / f"skillopt-live-{digest(str(root))[:16]}.lock")
 
 
 def _checked(request: pytest.FixtureRequest, path: str, said: dict[str, object], live: bool) -> tuple[Checked, ...]:

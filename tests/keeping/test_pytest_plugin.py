@@ -24,7 +24,16 @@ def run_pytest(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     """A pytest of its own; the plugin by its entry point where this installation has it."""
     installed = any(point.name == "skillopt" for point in entry_points(group="pytest11"))
     named = [] if installed else ["-p", "skillopt.pytest_plugin"]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:asyncio", "--strict-markers", *named]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *([] if "xdist" in arguments else ["-p", "no:xdist"]),
+        "-p",
+        "no:asyncio",
+        "--strict-markers",
+        *named,
+    ]
     command = [sys.executable, "-m", "pytest", *options]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
     return subprocess.run([*command, *arguments], cwd=place, env=environ, capture_output=True, text=True, timeout=120)
@@ -95,6 +104,23 @@ def test_each_outcome(tmp_path: Path) -> None:
     assert json.loads(properties["skillopt.held.interval"])[1] > -0.05 and properties["skillopt.held.cost"] == "0.0"
     live = run_pytest(tmp_path, "--skill-live", "-k", "unrecorded or program")
     assert "2 passed" in live.stdout, live.stdout
+
+
+def test_workers_that_ask_at_once_take_turns(tmp_path: Path) -> None:
+    """pytest-xdist: two processes, one suite, nothing recorded; a mistake is one line in both."""
+    suite = write_suite_of(tmp_path)
+    (tmp_path / "skills/boxes/SKILL.md").write_text(forgetting(3))
+    script = suite / "script.py"
+    script.write_text(script.read_text().replace("import re", "import re, time").replace(
+        "    skill =", "    time.sleep(0.02)\n    skill ="))  # fmt: skip
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('n', range(2))\n@pytest.mark.skill('suites/boxes')\n"
+        "def test_it(n): pass\n@pytest.mark.skill('suites/none')\ndef test_none(): pass\n"
+    )
+    done = run_pytest(tmp_path, "--skill-live", "-p", "xdist", "-n", "2")
+    assert "2 passed, 1 error" in done.stdout, done.stdout
+    assert "suites/none: no such file or directory" in done.stdout and "Traceback" not in done.stdout
+    assert "ConfigError" not in done.stdout
 
 
 def test_too_few_measured_items_skip(tmp_path: Path) -> None:
