@@ -27,6 +27,12 @@ def plan(items: Any = None, **more: Any) -> Plan:
     return skillopt.plan(items, **{"scorer": "exact", "target": "scripted", **more})
 
 
+@pytest.mark.parametrize("name", ["none.csv", "none"])
+def test_a_path_that_is_not_there_is_what_the_error_is_about(name: str, tmp_path: Path):
+    with pytest.raises(DataError, match=rf"{name}: no such file or directory"):
+        plan(str(tmp_path / name))
+
+
 def sizes(forecast: Plan) -> tuple[int, int, int]:
     return forecast.sizes.train, forecast.sizes.selection, forecast.sizes.test
 

@@ -28,7 +28,7 @@ from skillopt.config.schema.root import NoSettings
 from skillopt.config.sources.environment import read_environment
 from skillopt.config.sources.files import load_files
 from skillopt.config.sources.layers import Layer, Origin, Raw
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.output_directory import OUTPUTS
@@ -211,18 +211,19 @@ class _Making:
         if is_hub_address(path):
             hub = hub_file(path)
             path, address = hub.path, hub.address
+        if not path.exists():
+            raise DataError(f"{path}: no such file or directory", hint="give items a path that exists, seen from here")
         if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
             self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
             files = [file for name in _SPLIT_FOLDERS if (path / name).is_dir() for file in item_files(path / name)[:1]]
             self._say_prompt([dict(row.data) for file in files for row in own_rows(read_items(file)).rows])
             return
         self.says |= {"env.split_mode": "ratio", "env.data_path": address}
-        if path.exists():
-            rows = own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows
-            refuse_few(len(rows))
-            if not self.files and not self._configured("env.split_ratio"):
-                self.says["env.split_ratio"] = cut_for(len(rows)).words
-            self._say_prompt([dict(row.data) for row in rows])
+        rows = own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows
+        refuse_few(len(rows))
+        if not self.files and not self._configured("env.split_ratio"):
+            self.says["env.split_ratio"] = cut_for(len(rows)).words
+        self._say_prompt([dict(row.data) for row in rows])
 
     def _say_jsonl(self) -> None:
         if not self._configured("env.name") and not is_environment(self.asked.scorer):

@@ -243,7 +243,11 @@ def _split_file(root: Path, split: str, source: Source) -> Path:
 
 
 def _command(source: Source) -> str:
-    return f"run: {source.materialise}" if source.materialise else "check the path, relative to the working directory"
+    return (
+        f"run: {source.materialise}"
+        if source.materialise
+        else "check the path; it is read from the working directory, so run the command in the project's own"
+    )
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
