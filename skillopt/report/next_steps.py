@@ -49,6 +49,10 @@ def _unchanged(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
         return ["Take harder items: the initial skill already solves every selection item."]
     if steps and all(record.gate.action.skipped for record in steps):
         return ["Try a stronger optimizer (`model.optimizer`): it proposed no usable edit."]
+    if summary.models and set(summary.models.values()) == {"scripted"}:
+        return [
+            "No model took part (`scripted`): data and settings fit together. Run it again with one to learn a skill."
+        ]
     return ["See why candidates failed: `skillopt view <run>`; more items or a stronger optimizer are what helps most."]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from skillopt.cli.main import invoke
 from skillopt.core.errors import DataError
 from skillopt.records.items import readable_name
 from skillopt.records.reading import open_run
+from skillopt.report.next_steps import next_steps
 from skillopt.report.report import report_of
 from skillopt.views.brief import brief
 from skillopt.views.measurements import measurements
@@ -107,6 +109,15 @@ def test_next_steps_say_no_more_than_the_verdict():
         told = " ".join(seen.next_steps)
         assert ("Ship it" in told) == seen.headline.startswith("Better")
         assert ("type the same command again" in told) == (seen.status != "finished"), root
+
+
+def test_a_run_that_no_model_took_part_in_is_sent_to_one_and_not_to_more_items():
+    run = open_run(NOW / "no_baseline")
+    rejected = replace(run.summary, unproven_draft=None, stopped=None, baseline_selection_hard=0.0)
+    for models, says in (({"target": "scripted", "optimizer": "scripted"}, "No model took part"),
+                         ({"target": "scripted", "optimizer": "gpt-5.5"}, "stronger optimizer")):  # fmt: skip
+        (told,) = next_steps(replace(rejected, models=models), run.steps, unchanged=True)
+        assert says in told
 
 
 def test_show_prints_the_run_and_an_item_with_its_right_answer(fresh, capsys):
