@@ -106,6 +106,7 @@ def test_each_outcome(tmp_path: Path) -> None:
     assert "2 passed" in live.stdout, live.stdout
 
 
+@pytest.mark.thorough
 def test_workers_that_ask_at_once_take_turns(tmp_path: Path) -> None:
     """pytest-xdist: two processes, one suite, nothing recorded; a mistake is one line in both."""
     suite = write_suite_of(tmp_path)
