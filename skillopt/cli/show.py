@@ -10,6 +10,7 @@ from skillopt.api.runs.training import BatchOffer, Plan, Range
 from skillopt.api.shown.concluding import conclusion
 from skillopt.api.shown.power import shows
 from skillopt.cli.console import Screen
+from skillopt.cli.label_tables import show_labels
 from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, thousands, usd
 from skillopt.records.beside.evaluation import EvalSummary
 from skillopt.records.reading import BEST_SKILL, Run
@@ -163,6 +164,9 @@ def show_eval(screen: Screen, summary: EvalSummary) -> None:
             if kind != "overall":
                 table.add_row("", kind, number(part.shown), "", "", str(part.total), "")
     screen.show(table)
+    for name, row in summary.splits.items():
+        if row.labels is not None:
+            show_labels(screen, name, row.labels)
 
 
 def show_eval_bill(screen: Screen, summary: EvalSummary, seconds: float) -> None:

@@ -23,6 +23,7 @@ from skillopt.envs.base import ListsSkills
 from skillopt.envs.views import write_rollout_dir
 from skillopt.optimizer.context import Tally
 from skillopt.records.beside.evaluation import EvalSummary, SplitScore
+from skillopt.records.beside.label_table import table_of
 from skillopt.records.events import EvalEnd, Notice
 from skillopt.records.schema import token_counts
 from skillopt.records.vocabulary import Stage
@@ -96,11 +97,12 @@ def _summary(context: RunContext, skill: Skill, results: Mapping[str, list[Rollo
 
 def _split_score(context: RunContext, name: str, rollouts: Sequence[Rollout]) -> SplitScore:
     found = score_summary(rollouts, metric=context.metric)
+    labels = table_of(r.scored.detail for r in rollouts if r.scored is not None)
     return SplitScore(
         hard=found.hard, soft=found.soft, n=found.n, total=found.total, coverage=found.coverage,
         interval=found.interval, reason=found.reason, metric=found.metric, value=found.value,
         n_items=len(context.splits.named(name)), repeats=context.config.evaluation.repeats,
-        by_task_type=type_scores(rollouts, context.metric),
+        by_task_type=type_scores(rollouts, context.metric), labels=labels.scores if labels is not None else None,
     )  # fmt: skip
 
 

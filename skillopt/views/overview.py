@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skillopt.explain.skill_diff import ChangedLine, diff_skills
 from skillopt.explain.skill_ref import NamedSkill
+from skillopt.records.beside.label_table import LabelScores, label_tables
 from skillopt.records.reading import Run
 from skillopt.records.rows import SpentRow
 from skillopt.records.summary import Difference, ScoreSummary
@@ -41,6 +42,8 @@ class Overview:
     scores: tuple[tuple[str, ScoreSummary], ...]
     paired: Difference | None
     classes: tuple[ClassRow, ...]
+    labels: tuple[LabelScores | None, LabelScores | None]
+    """Macro-F1 and F1 by label on the sealed test, initial and best; None where the scorer reads no labels."""
     course: tuple[Point, ...]
     worths: tuple[Worth, ...]
     tokens: TokenCost
@@ -83,6 +86,7 @@ def overview(run: Run) -> Overview:
         scores=sealed_scores(summary),
         paired=summary.paired,
         classes=class_rows(summary),
+        labels=_labels(run),
         course=course(run, measured),
         worths=worths(run, traced_best(run)),
         tokens=token_cost(run, measured),
@@ -100,6 +104,11 @@ def overview(run: Run) -> Overview:
         cost=costs(run),
         sides=_sides(run),
     )
+
+
+def _labels(run: Run) -> tuple[LabelScores | None, LabelScores | None]:
+    before, after = label_tables(run.root)
+    return before.scores if before is not None else None, after.scores if after is not None else None
 
 
 def _sides(run: Run) -> tuple[SideBySide, ...]:

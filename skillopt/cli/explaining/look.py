@@ -11,6 +11,7 @@ from rich.table import Table
 from skillopt.api.looking import Answer, ItemView, Overview, item, look, view, visible
 from skillopt.cli import faults
 from skillopt.cli.console import Screen
+from skillopt.cli.label_tables import show_both
 from skillopt.cli.wording import interval, number, plural, score_words
 from skillopt.records.codec import encode_record
 
@@ -102,6 +103,9 @@ def _run(screen: Screen, seen: Overview) -> None:
             flips = f"{d.wins} / {d.losses}" if d is not None else "–"
             table.add_row(visible(row.name, 60), str(row.items), number(row.before), number(row.after), flips)
         screen.show(table)
+    before, after = seen.labels
+    if after is not None:
+        show_both(screen, before, after)
     _worths(screen, seen)
     for verdict in ("lost", "won"):
         names = [visible(v.name, 60) for v in seen.changed if v.verdict == verdict]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skillopt.core.json_types import JsonValue
+from skillopt.records.beside.label_table import LabelScores
 from skillopt.records.codec import OMIT, decode, encode_record
 from skillopt.records.step import TokenCount, Tokens
 from skillopt.records.summary import ScoreSummary, TypeScore
@@ -18,6 +19,8 @@ class SplitScore(ScoreSummary):
     n_items: int = 0
     repeats: int = 1
     by_task_type: Mapping[str, TypeScore] = field(default_factory=dict[str, TypeScore])
+    labels: LabelScores | None = field(default=None, metadata=OMIT)
+    """Where the scorer reads labels."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,35 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillopt.core.json_types import parse_json
+from skillopt.core.json_types import JsonValue, parse_json
 from skillopt.records.rows import RolloutRow
 
 NONE = "(none)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScore:
+    """One label of a task: of how many items it is the right one, to how many it was given, and what follows."""
+
+    items: int = 0
+    given: int = 0
+    precision: float | None = None
+    recall: float | None = None
+    f1: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScores:
+    """Macro-F1 (the mean F1 of the labels that are right somewhere) and the labels it is made of. `none` are replies
+    that name no label, or several."""
+
+    macro_f1: float
+    n: int
+    none: int = 0
+    by_label: Mapping[str, LabelScore] = field(default_factory=dict[str, LabelScore])
 
 
 @dataclass(frozen=True)
@@ -51,6 +73,18 @@ class LabelTable:
         return math.fsum(self.f1(label) for label in known) / len(known) if known else 0.0
 
     @property
+    def scores(self) -> LabelScores:
+        """As records hold it."""
+        rows: dict[str, LabelScore] = {}
+        for label in self.labels:
+            hits, right, given = self.counts.get((label, label), 0), self.right(label), self.given(label)
+            rows[label] = LabelScore(
+                items=right, given=given, precision=hits / given if given else None,
+                recall=hits / right if right else None, f1=self.f1(label),
+            )  # fmt: skip
+        return LabelScores(macro_f1=self.macro_f1, n=self.total, none=self.given(NONE), by_label=rows)
+
+    @property
     def mistaken(self) -> list[tuple[str, str, int]]:
         """(right, given, items) of what was taken for something else, most frequent first."""
         wrong = [(right, given, count) for (right, given), count in self.counts.items() if right != given]
@@ -69,11 +103,19 @@ def label_tables(root: Path) -> tuple[LabelTable | None, LabelTable | None]:
 
 def label_table(rows: Iterable[RolloutRow]) -> LabelTable | None:
     """The table of an evaluation's rows; None where its scorer reads no labels."""
+    return table_of(row.detail or {} for row in rows if row.status == "scored")
+
+
+def table_of(details: Iterable[Mapping[str, JsonValue]]) -> LabelTable | None:
+    """The table of what a scorer says beside its scores; None where it reads no labels.
+
+    >>> table_of([{"label": "spam", "gold_label": "spam"}, {"label": "", "gold_label": "ham"}]).macro_f1
+    0.5
+    """
     counts: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        detail = row.detail or {}
+    for detail in details:
         right, given = detail.get("gold_label"), detail.get("label")
-        if row.status == "scored" and isinstance(right, str) and right and isinstance(given, str):
+        if isinstance(right, str) and right and isinstance(given, str):
             counts[right, given or NONE] += 1
     if not counts:
         return None
