@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from skillopt.api.given.models import Model
 from skillopt.core.aio import in_own_thread
 from skillopt.core.errors import DataError, FatalModelError
 from skillopt.core.hashing import digest
-from skillopt.core.json_types import JsonValue
+from skillopt.core.json_types import JsonValue, as_object, parse_json
 from skillopt.engine.run.models import PROBE_TEXT
 
 
@@ -89,14 +90,17 @@ def _scoring(metric: Callable[..., object], version: str) -> scorers.Function:
     def score(answer: str, item: Mapping[str, Any]) -> object:
         lib: Any = library("dspy", "dspy")
         try:
-            fields: dict[str, Any] = json.loads(answer)
+            fields = as_object(parse_json(answer))
         except ValueError:
             return 0.0, "the program gave no fields"
         known: dict[str, Any] = {**json.loads(item["inputs"]), **json.loads(item["labels"])}
         example: Any = lib.Example(**known).with_inputs(*item["names"])
         found: Any = metric(*[example, lib.Prediction(**fields), None, None, None][: max(2, min(5, count))])
         feedback: Any = getattr(found, "feedback", None)
-        number = min(1.0, max(0.0, float(getattr(found, "score", found))))
+        number = float(getattr(found, "score", found))
+        if not math.isfinite(number):
+            raise ValueError(f"the metric returned {number}, which is no score")
+        number = min(1.0, max(0.0, number))
         return (number, str(feedback)) if feedback else number
 
     from skillopt.api.given.identity import identity_of

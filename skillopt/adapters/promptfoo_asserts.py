@@ -9,9 +9,11 @@ from typing import Any, cast
 
 from skillopt.adapters.extra import library
 from skillopt.core.errors import ConfigError
-from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object, parse_json
 
 Test = Callable[[str, JsonValue], bool]
+_MOST_FAILURES = 500
+"""Brackets that open nothing, after which an answer holds no JSON: repeating one must not take for ever."""
 
 
 def score(answer: str, item: Mapping[str, Any]) -> Mapping[str, object]:
@@ -89,7 +91,7 @@ def _equals(answer: str, value: JsonValue) -> bool:
 
 def _json(answer: str) -> tuple[JsonValue, bool]:
     try:
-        return cast("JsonValue", json.loads(answer)), True
+        return parse_json(answer), True
     except ValueError:
         return None, False
 
@@ -104,12 +106,16 @@ def _is_json(answer: str, value: JsonValue) -> bool:
 
 def _contains_json(answer: str, value: JsonValue) -> bool:
     decoder = json.JSONDecoder()
-    for start in (m.start() for m in re.finditer(r"[\[{]", answer)):
+    failures = 0
+    for bracket in re.finditer(r"[\[{]", answer):
         try:
-            _, end = decoder.raw_decode(answer[start:])
-        except ValueError:
+            _, end = decoder.raw_decode(answer, bracket.start())
+        except (ValueError, RecursionError):
+            failures += 1
+            if failures == _MOST_FAILURES:
+                return False
             continue
-        if _is_json(answer[start : start + end], value):
+        if _is_json(answer[bracket.start() : end], value):
             return True
     return False
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from skillopt.agents.tool_turns import ToolTurns
 from skillopt.agents.trace import READ_NOTE
 from skillopt.agents.workspace import Delivery, build_workspace
 from skillopt.core.hashing import digest
-from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.json_types import JsonObject, JsonValue, parse_json
 from skillopt.core.package import skill_part
 from skillopt.core.redact import redact
 from skillopt.core.shorten import shorten
@@ -170,7 +169,7 @@ class ShellTools:
 def _command(call: ToolCall) -> str | None:
     """The command of a well-formed call, else None."""
     try:
-        arguments: Any = json.loads(call.arguments or "{}")
+        arguments: Any = parse_json(call.arguments or "{}")
     except ValueError:
         return None
     command: Any = arguments.get("command") if isinstance(arguments, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

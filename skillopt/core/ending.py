@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, cast
 
 Finish = Literal["stop", "length", "refusal", "tool_calls", "unknown"]
 Ending = Finish | Literal["failed"]
@@ -39,6 +39,8 @@ def _plain(word: str) -> str:
 
 
 _KNOWN: Mapping[str, Ending] = {_plain(word): ending for ending, words in _WORDS.items() for word in words.split()}
+# `error: upstream reset`, `ERROR_TIMEOUT`, `upstreamTimeout`: nobody can list every failure.
+_FAILED = re.compile(r"\A(?:error|fail)|(?:error|errored|failed|failure|timeout|timedout|cancelled|aborted)\Z")
 
 
 def ending_of(word: object, *, also: Iterable[tuple[str, Ending]] = ()) -> Ending:
@@ -47,8 +49,11 @@ def ending_of(word: object, *, also: Iterable[tuple[str, Ending]] = ()) -> Endin
     >>> ending_of("MAX_TOKENS"), ending_of("cancelled"), ending_of(None), ending_of("moved_on")
     ('length', 'failed', 'stop', 'unknown')
     """
-    if word is None or word == "":
+    if isinstance(word, Mapping):  # some say it with a sentence: {"type": "length", "message": …}
+        told = cast("Mapping[str, object]", word)
+        word = next((told[name] for name in ("type", "reason", "code", "name") if told.get(name)), "said by an object")
+    if word is None or word is False or word == "":
         return "stop"
     plain = _plain(str(word))
     own: Mapping[str, Ending] = {_plain(name): ending for name, ending in also}
-    return own.get(plain) or _KNOWN.get(plain, "unknown")
+    return own.get(plain) or _KNOWN.get(plain) or ("failed" if _FAILED.search(plain) else "unknown")

@@ -49,6 +49,11 @@ def as_number(value: object) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def no_constant(name: str) -> float:
+    """`parse_constant` for text that strangers wrote: `NaN` and `Infinity` are refused. Raises `ValueError`."""
+    raise ValueError(f"{name} is not a JSON number")
+
+
 def finite(digits: str) -> float:
     """`parse_float` for text that strangers wrote: what no file can hold is refused. Raises `ValueError`."""
     value = float(digits)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from skillopt.core.errors import ReplyError
-from skillopt.core.json_types import finite
+from skillopt.core.json_types import finite, no_constant
 from skillopt.core.reasoning import NAMES as _THINKING
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 
@@ -32,10 +32,6 @@ _SHOWN = 4_000
 """Characters of a bad reply that are sent back with the error."""
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -44,7 +40,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    strict=False, parse_constant=_no_constant, parse_float=finite, object_pairs_hook=_unique_keys
+    strict=False, parse_constant=no_constant, parse_float=finite, object_pairs_hook=_unique_keys
 )
 
 

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillopt.adapters.promptfoo_asserts import score
 from skillopt.core.errors import ReplyError
 from skillopt.envs.scorers import extract
 from skillopt.envs.scorers.choice import chosen
 from skillopt.envs.scorers.numeric import numbers_in
 from skillopt.model.replies import parse_reply
 from skillopt.model.traffic.reply_warnings import is_reasoning_only
+from skillopt.sleep.replies import first_object
 from tests.timing import is_linear, within
 
 UNITS = [
@@ -41,6 +43,8 @@ PARSERS: dict[str, Callable[[str], None]] = {
     "boxed": tolerant(extract.boxed),
     "json_text": tolerant(extract.json_text),
     "numbers_in": tolerant(numbers_in),
+    "first_object": tolerant(first_object),
+    "contains_json": tolerant(lambda text: score(text, {"assert": [{"type": "contains-json"}]})),
     "chosen": tolerant(lambda text: chosen(text, {"A": "first", "B": "second"})),
 }
 

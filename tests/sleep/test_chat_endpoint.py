@@ -101,6 +101,9 @@ async def test_every_word_for_a_cut_answer_is_known(provider: Provider, finish: 
         {"error": "upstream failed"},
         reply("half", "network_error"),
         reply("half", "cancelled"),
+        reply("half", "paused"),  # nobody knows whether that is whole
+        {**reply("half"), "errors": [{"message": "no worker"}]},
+        {**reply("half"), "base_resp": {"status_code": 1013, "status_msg": "internal"}},
         reply(None),
         {"choices": []},
         b"<html>busy</html>",

@@ -82,6 +82,6 @@ class CorpusEpisode:
 
 def _whole(name: str, value: object) -> int:
     number = as_number(value)
-    if number is None or number != int(number) or abs(number) > 10**9:
+    if number is None or not abs(number) <= 10**9 or number != int(number):
         raise Refused(f"{name} must be a whole number, got {value!r}")
     return int(number)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import subprocess
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 from skillopt.core.aio import in_own_thread
 from skillopt.core.errors import ConfigError, FatalModelError, TransientModelError
+from skillopt.core.json_types import parse_json
 from skillopt.core.shorten import shorten
 
 MARGIN_S = 300.0
@@ -80,7 +80,7 @@ async def from_az(scope: str) -> Token:
     if process.returncode != 0:
         raise FatalModelError(f"azure_cli: az exited with {process.returncode}: {said}", hint="run az login")
     try:
-        raw: Any = json.loads(out)
+        raw: Any = parse_json(out)
         return Token(str(raw["accessToken"]), _expiry(raw))
     except (ValueError, KeyError, TypeError):
         raise FatalModelError("azure_cli: az printed no token", hint="run az login, then try again") from None

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from skillopt.core.json_types import parse_json
 from skillopt.model.providers.wire.schema_text import schema_text
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall
 
@@ -91,7 +92,7 @@ def with_tool_calls(reply: ChatReply) -> ChatReply:
     """Read the calls out of a reply that was asked for them; a reply in another shape is plain text."""
     text = re.sub(r"\A\s*```(?:json)?\s*|\s*```\s*\Z", "", reply.text)
     try:
-        value: Any = json.loads(text)
+        value: Any = parse_json(text)
     except ValueError:
         return reply
     if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("tool_calls"), list):

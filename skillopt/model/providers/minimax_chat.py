@@ -6,10 +6,10 @@ here, so that none is taken for an answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.json_types import parse_json
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.openai_compatible import CompatibleBackend, compatible_settings
 from skillopt.model.providers.wire import sdk
@@ -55,7 +55,7 @@ class MinimaxBackend(CompatibleBackend):
         if "base_resp" not in text:
             return None
         try:
-            found = as_mapping(as_mapping(json.loads(text)).get("base_resp"))
+            found = as_mapping(as_mapping(parse_json(text)).get("base_resp"))
         except ValueError:
             return None
         code = found.get("status_code")

@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 
 from skillopt.core.aio import in_own_thread
 from skillopt.core.ending import ending_of
-from skillopt.core.errors import FatalModelError, ModelError, TransientModelError
-from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number, as_object, as_text, parse_json
+from skillopt.core.errors import Cause, FatalModelError, ModelError, TransientModelError
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text, parse_json
+from skillopt.core.reported_failure import reported_failure, status_told
 from skillopt.core.shorten import shorten
 from skillopt.sleep.backends.base import Answer, Question
 
@@ -28,6 +29,9 @@ TRIES = 5
 _MOST_BYTES = 32 * 2**20
 _LIMITS = ("max_tokens", "max_completion_tokens")
 """What the limit of a reply's length is called: everywhere, and where a server refuses that."""
+_LASTING: Mapping[int, Cause] = {401: "key", 402: "credit", 403: "key", 404: "model"}
+"""Failures that the next try will meet again."""
+_MOST_TOKENS = 10**12
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -101,11 +105,11 @@ class ChatEndpoint:
         message = f"{self.base_url}: HTTP {fault.code}: {words}"
         if 300 <= fault.code < 400:
             return FatalModelError(f"{message} (moved to {fault.headers.get('Location', 'nowhere')})", cause="moved")
-        if fault.code in (401, 403, 404):
-            return FatalModelError(message, cause="model" if fault.code == 404 else "key")
+        if fault.code in _LASTING:
+            return FatalModelError(message, cause=_LASTING[fault.code])
         if fault.code in (408, 409, 429) or fault.code >= 500:
             after = fault.headers.get("Retry-After", "")
-            wait = float(after) if after.isdigit() else None
+            wait = float(after) if after.isascii() and after.isdigit() else None
             return TransientModelError(message, retry_after=wait, overloaded=fault.code == 429)
         return ModelError(message, cause="request")
 
@@ -113,9 +117,14 @@ class ChatEndpoint:
         choices = as_array(body.get("choices"))
         choice = as_object(choices[0]) if choices else {}
         ending = ending_of(choice.get("finish_reason"))
-        if body.get("error") or choice.get("error") or ending == "failed":
-            raise self._failed(body.get("error") or choice.get("error") or choice.get("finish_reason"))
+        told = reported_failure(body)
+        if told is not None or ending == "failed":
+            raise self._failed(choice.get("finish_reason") if told is None else told)
         text = as_object(choice.get("message")).get("content")
+        if ending == "unknown":  # nobody knows whether such a reply is whole
+            raise TransientModelError(
+                f"{self.base_url}: the reply ended with {shorten(str(choice['finish_reason']), 60)}"
+            )
         if ending == "refusal" and text is None:
             text = ""
         if not isinstance(text, str):
@@ -126,7 +135,9 @@ class ChatEndpoint:
     def _failed(self, said: JsonValue) -> ModelError:
         """A failure inside a reply of status 200."""
         words = as_text(as_object(said).get("message")) or json.dumps(said, ensure_ascii=False)
-        return TransientModelError(f"{self.base_url}: the endpoint failed: {shorten(words, 200, [self.api_key])}")
+        message = f"{self.base_url}: the endpoint failed: {shorten(words, 200, [self.api_key])}"
+        cause = _LASTING.get(status_told(said))
+        return FatalModelError(message, cause=cause) if cause is not None else TransientModelError(message)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -147,5 +158,5 @@ def _said(fault: urllib.error.HTTPError) -> bytes:
 
 
 def _count(usage: JsonObject, name: str) -> int | None:
-    value = as_number(usage.get(name))
-    return None if value is None else int(value)
+    value = usage.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None

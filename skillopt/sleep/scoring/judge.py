@@ -94,7 +94,7 @@ def verdict(value: dict[str, JsonValue], points: list[str]) -> Scored:
         if not said:
             whys.append(as_text(entry.get("why")))
     wanted = {f"p{n}" for n in range(1, len(points) + 1)}
-    if set(met) != wanted:
+    if set(met) != wanted or len(as_array(value.get("points"))) != len(wanted):
         raise ReplyError(f"the points must be exactly {', '.join(sorted(wanted))}")
     passed = value.get("pass")
     if not isinstance(passed, bool) or passed != all(met.values()):

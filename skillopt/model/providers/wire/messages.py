@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from skillopt.core.errors import TransientModelError
+from skillopt.core.json_types import finite, no_constant
+from skillopt.core.reported_failure import reported_failure
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire.dialect import is_refused_form, names_field
 from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, whole
@@ -141,8 +143,8 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 
 def _arguments(text: str) -> Mapping[str, Any]:
     try:
-        return as_mapping(json.loads(text))
-    except ValueError:
+        return as_mapping(json.loads(text, parse_constant=no_constant, parse_float=finite))
+    except (ValueError, RecursionError):
         return {}
 
 
@@ -179,9 +181,9 @@ def read_message(text: str, where: str) -> ChatReply:
     """The reply in a 200's body. Raises `TransientModelError` for anything that is not one."""
     found = as_mapping(parse_body(text, where))
     content: Any = found.get("content")
-    if found.get("error"):
-        raise inner_error(found["error"], where)
-    if not isinstance(content, list) or found.get("type") == "error":
+    if (told := reported_failure(found)) is not None:
+        raise inner_error(told, where)
+    if not isinstance(content, list):
         raise TransientModelError(f"{where} answered without content: {shorten(text, 300)}", cause="foreign")
     said: list[str] = []
     calls: list[ToolCall] = []

@@ -15,6 +15,8 @@ from typing import Any, cast
 
 from skillopt.core.ending import Ending, Finish, ending_of
 from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
+from skillopt.core.json_types import as_text, parse_json
+from skillopt.core.reported_failure import reported_failure, status_told
 from skillopt.core.shorten import shorten
 from skillopt.model.types import ChatReply, ToolCall, Usage
 
@@ -38,24 +40,30 @@ _CAUSES: Mapping[int, Cause] = {
 }  # fmt: skip
 _UNKNOWN_MODEL = re.compile(r"model_not_found|DeploymentNotFound|not_found_error|model\b.{0,80}(?:not exist|not found)")
 LONGEST_WORDS = 600
+_MOST_TOKENS = 10**12
+"""A larger count is no count, and no table of the journal could hold it."""
+_WORDS = ("message", "msg", "error", "detail", "status_msg", "errors", "code")
+"""Where failures say what they are, the best first."""
 
 
 def read_reply(text: str, where: str) -> ChatReply:
     """The reply in a 200's body. Raises `TransientModelError` for anything that is not one; `where` is the URL."""
     raw = parse_body(text, where)
     body = as_mapping(raw)
-    choice = _first_choice(raw)
-    told = body.get("error") or (choice or {}).get("error") or as_mapping((choice or {}).get("message")).get("error")
-    if told:
+    if (told := reported_failure(body)) is not None:
         raise inner_error(told, where)
+    choice = _first_choice(raw)
     if choice is None:
         raise TransientModelError(f"{where} answered without choices: {shorten(text, 300)}", cause="foreign")
     message = cast("Mapping[str, Any]", choice.get("message") or {})
     finish, ended_with = read_finish(choice.get("finish_reason"), text, where)
-    content = _content(message.get("content"))
+    if finish == "stop" and ending_of(choice.get("native_finish_reason")) in ("failed", "length", "refusal"):
+        # A gateway says "stop" for what it has no word for; the model's own word stands beside.
+        finish, ended_with = read_finish(choice["native_finish_reason"], text, where)
+    content, refused = _content(message.get("content")), message.get("refusal") or _refused(message.get("content"))
     usage, model = read_usage(body.get("usage")), str(body.get("model") or "")
-    if content is None and message.get("refusal"):
-        return ChatReply(str(message["refusal"]), "refusal", usage, model)
+    if not content and refused:
+        return ChatReply(str(refused), "refusal", usage, model)
     calls = _tool_calls(message.get("tool_calls"))
     if finish == "stop" and (calls or (not content and message.get("tool_calls"))):
         finish = "tool_calls"
@@ -88,7 +96,7 @@ def parse_body(text: str, where: str) -> Any:
     if not text.strip():
         raise TransientModelError(f"{where} answered with an empty body", cause="broken")
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         page = text.lstrip()[:1] == "<"
         raise TransientModelError(
@@ -112,10 +120,18 @@ def _content(content: Any) -> str | None:
     """Text of a message; some servers send a list of parts."""
     if content is None or isinstance(content, str):
         return content
+    if isinstance(content, Mapping):
+        content = [content]
     if isinstance(content, list):
-        parts = [cast("Mapping[str, Any]", p) for p in cast("list[Any]", content) if isinstance(p, Mapping)]
-        return "".join(str(part.get("text") or "") for part in parts)
+        parts = cast("list[Any]", content)
+        return "".join(part if isinstance(part, str) else as_text(as_mapping(part).get("text")) for part in parts)
     return str(content)
+
+
+def _refused(content: Any) -> str:
+    """The words of a refusal among the parts of a message."""
+    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    return "".join(as_text(as_mapping(part).get("refusal")) for part in parts)
 
 
 def read_usage(raw: Any) -> Usage:
@@ -139,13 +155,13 @@ def read_usage(raw: Any) -> Usage:
 
 def whole(value: Any) -> int | None:
     """A count that a provider reported; None for anything that is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
 def server_words(body: str, secrets: Collection[str] = ()) -> str:
     """What a failed response says, from the usual error shapes or the raw text; one line without secrets."""
     try:
-        raw: Any = json.loads(body)
+        raw: Any = parse_json(body)
     except ValueError:
         return shorten(body, LONGEST_WORDS, secrets)
     error: Any = cast("Mapping[str, Any]", raw).get("error", raw) if isinstance(raw, Mapping) else raw
@@ -157,14 +173,13 @@ def _told(error: Any) -> str:
     if not isinstance(error, Mapping):
         return str(error)
     fields = cast("Mapping[str, Any]", error)
-    words = fields.get("message") or fields.get("detail") or fields.get("code")
+    words = next((fields[name] for name in _WORDS if fields.get(name)), None)
     return str(words if words else json.dumps(fields))
 
 
 def inner_error(error: Any, where: str) -> ModelError:
     """The error that a 200 reports in its body: put into its class by its status, else one that is asked again."""
-    code = as_mapping(error).get("code") or as_mapping(error).get("status")
-    status = int(code) if isinstance(code, (int, str)) and re.fullmatch(r"[45]\d\d", str(code)) else 0
+    status = status_told(error)
     body = error if isinstance(error, str) else json.dumps(error)
     if not status and _NO_CREDIT.search(body):
         status = 402

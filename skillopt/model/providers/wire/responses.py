@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from skillopt.core.ending import Finish
 from skillopt.core.errors import TransientModelError
+from skillopt.core.reported_failure import reported_failure
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, read_usage
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall
@@ -89,8 +90,8 @@ def read_response(text: str, where: str) -> ChatReply:
     found = as_mapping(raw)
     output: Any = found.get("output")
     status = found.get("status")
-    if found.get("error"):
-        raise inner_error(found["error"], where)
+    if (told := reported_failure({**found, "status": status if status != "incomplete" else None})) is not None:
+        raise inner_error(told, where)
     if status not in (None, "completed", "incomplete") or not isinstance(output, list):
         raise TransientModelError(f"{where} answered without output: {shorten(text, 300)}")
     said: list[str] = []
@@ -115,7 +116,8 @@ def read_response(text: str, where: str) -> ChatReply:
 
 
 def _finish(found: Mapping[str, Any], refused: bool, called: bool, text: str, where: str) -> tuple[Finish, str]:
-    if found.get("status") == "incomplete":
+    cut = any(as_mapping(item).get("status") == "incomplete" for item in cast("list[Any]", found.get("output")))
+    if found.get("status") == "incomplete" or cut or as_mapping(found.get("incomplete_details")).get("reason"):
         reason = as_mapping(found.get("incomplete_details")).get("reason") or "max_output_tokens"
         finish, word = read_finish(reason, text, where)
         return ("unknown", shorten(str(reason), 60)) if finish == "stop" else (finish, word)
