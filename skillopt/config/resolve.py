@@ -21,7 +21,7 @@ from skillopt.config.sources.addresses import derive_backend
 from skillopt.config.sources.ambient import keep_home
 from skillopt.config.sources.environment import read_environment
 from skillopt.config.sources.files import load_files
-from skillopt.config.sources.layers import Layer, Origin, Setting, Settled, deep_merge, settle
+from skillopt.config.sources.layers import Layer, Origin, Raw, Setting, Settled, deep_merge, settle
 from skillopt.config.sources.overrides import Overrides
 from skillopt.config.suggestions import nearest
 from skillopt.config.table import Found, KeyTable, shared_specs, table_for
@@ -68,6 +68,8 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
     """Resolve layers, lowest first. Raises `ConfigError`."""
     name = _environment_name(layers, env_schemas)
     table = table_for(name, env_schemas)
+    graders = [raw for layer in layers for raw in layer.entries if raw.only_env]
+    layers = [replace(layer, entries=tuple(raw for raw in layer.entries if not raw.only_env)) for layer in layers]
     settled = [settle(layer, table) for layer in layers]
     merged = _without_blanks(_merge(settled), table)
     values: dict[str, object] = {}
@@ -82,6 +84,7 @@ def resolve(layers: Sequence[Layer], env_schemas: Mapping[str, type[BaseModel]])
         notices += derive_backend(role, values, origins)
     for one in settled:
         _take_conditional(one, values, origins)
+    _take_grader([raw for raw in graders if raw.only_env == name], values, origins)
     for role in ROLES:
         notices += _fill_model(role, values, origins, merged)
     _tell_backend(values, origins)
@@ -148,6 +151,15 @@ def _take_conditional(one: Settled, values: dict[str, object], origins: dict[str
             uses = values[f"model.{role}_backend"] == backend
             if uses and _RANK[origins[path].kind] < _RANK[setting.origin.kind]:
                 values[path], origins[path] = setting.value, setting.origin
+
+
+def _take_grader(graders: Sequence[Raw], values: dict[str, object], origins: dict[str, Origin]) -> None:
+    """A benchmark's own variable for its judge's model, at the backend that the judge is reached by."""
+    backend = values["model.judge_backend"] or values["model.optimizer_backend"]
+    for raw in graders:
+        if raw.only_backend == backend and _RANK[origins[raw.name].kind] < _RANK[raw.origin.kind]:
+            values[raw.name], origins[raw.name] = raw.value, raw.origin
+            return
 
 
 def _tell_backend(values: dict[str, object], origins: dict[str, Origin]) -> None:

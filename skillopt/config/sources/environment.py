@@ -18,6 +18,12 @@ _MODELS = {
     "AZURE_OPENAI_DEPLOYMENT": "openai_chat",
 }
 """Variables with a model that count only where a role uses this backend; a role's word in front beats the plain one."""
+_GRADERS = {
+    "SEALQA_GRADER_AZURE_MODEL": ("sealqa", "openai_chat"),
+    "SEALQA_GRADER_OPENAI_MODEL": ("sealqa", "openai_compatible"),
+    "SEALQA_GRADER_MODEL": ("sealqa", "openai_chat", "openai_compatible"),
+}
+"""Variables with the judge's model that count in one environment and at these backends; the first that is set holds."""
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:
@@ -41,6 +47,13 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
             entries += [
                 Raw(f"model.{word}", environ[v], Origin("environment", v), only_backend=backend) for word, v in found
             ]
+    for variable, (env, *backends) in _GRADERS.items():
+        if environ.get(variable, "").strip():
+            origin = Origin("environment", variable)
+            entries += [
+                Raw("model.judge", environ[variable], origin, only_backend=backend, only_env=env)
+                for backend in backends
+            ]
     return Layer("environment", tuple(entries))
 
 
@@ -48,4 +61,4 @@ def known_variables() -> tuple[str, ...]:
     """Every variable that is read, for documentation and tests."""
     shared = (variable for spec in shared_specs() for variable in spec.mark.env)
     roles = (f"{word.upper()}_{v}" for v in _MODELS for _, words in _ROLE_WORDS for word in words)
-    return tuple(dict.fromkeys((*shared, *_MODELS, *roles)))
+    return tuple(dict.fromkeys((*shared, *_MODELS, *_GRADERS, *roles)))

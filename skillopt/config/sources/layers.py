@@ -45,6 +45,8 @@ class Raw:
     form: int = 0
     only_backend: str = ""
     """The entry counts only where the role uses this backend."""
+    only_env: str = ""
+    """The entry counts only in this environment."""
 
     @property
     def is_text(self) -> bool:
