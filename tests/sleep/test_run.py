@@ -16,8 +16,11 @@ import pytest
 
 from skillopt.sleep.cli.main import main
 from skillopt.sleep.demo import toy
+from skillopt.sleep.night.opening import locked
 from skillopt.sleep.night.report import _escaped
+from skillopt.sleep.nights import nights, review_page
 from skillopt.sleep.staging.page import page
+from skillopt.sleep.state.paths import StatePaths
 
 WORDS = ("cache", "login", "export", "rounding", "search", "upload", "cart", "coupon", "invoice", "refund", "wishlist",
          "mailer", "payment", "catalog")  # fmt: skip
@@ -254,7 +257,6 @@ def test_without_a_model_or_a_night_the_line_says_what_to_do(
     assert ask("review")[0] == 1
     assert ask("review", "../x")[0] == 2
     assert ask("run", "--backend", "demo")[0] == 2
-    assert ask("run", "--scope", "all")[0] == 2
 
 
 def test_demo_shows_an_accept_and_a_reject(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -378,3 +380,40 @@ def test_what_others_wrote_is_words_on_the_page() -> None:
     seen.feed(page(report + table, f"+{hostile}\n", [hostile]))
     assert seen.words.count(hostile) == 5 and "<img src=x>" in seen.words and seen.acts == []
     assert seen.tags.count("td") == 2 and "img" not in seen.tags
+
+
+def test_scope_all_holds_a_night_for_each_known_project_and_no_lesson_crosses(
+    ask, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One has sessions, one has none, one is gone, one is held by another run: each gets its own answer."""
+    others = [tmp_path / name for name in ("empty", "gone", "busy")]
+    for other in others:
+        other.mkdir()
+        assert main(["harvest", "--project", str(other), "--config", str(tmp_path / "config.json")]) == 0
+    assert ask("harvest")[0] == 0
+    capsys.readouterr()
+    others[1].rmdir()
+    with locked(StatePaths.of(tmp_path / "state", others[2])):
+        code = main(["run", *NIGHT, "--scope", "all", "--config", str(tmp_path / "config.json")])
+    told = json.loads(capsys.readouterr().out)
+    found = {Path(p["project"]).name: p for p in told["projects"]}
+    assert (code, told["ok"], sorted(found)) == (2, False, ["busy", "empty", "shop"])
+    assert found["busy"]["error"] == "locked" and found["empty"]["verdict"] == "nothing_to_do"
+    assert (found["shop"]["verdict"], found["shop"]["n_tasks"], found["empty"]["n_tasks"]) == ("accepted", 14, 0)
+    assert not (others[0] / "CLAUDE.md").exists() and not any(str(others[0]) in p for p in server.prompts)
+
+    rows = {row.project.name: row for row in nights(tmp_path / "state")}
+    shop = rows["shop"]
+    assert (shop.verdict, shop.waits, shop.calls) == ("accepted", True, len(server.prompts))
+    assert [(r.text, r.state) for r in shop.rules] == [(toy.GOOD, "waits")] and rows["empty"].rules == ()
+    assert shop.review is None and toy.GOOD in review_page(shop)
+    assert ask("adopt")[0] == 0 and ask("review", "--html")[0] == 0
+    [adopted] = [row for row in nights(tmp_path / "state") if row.project == ask.project]
+    assert [r.state for r in adopted.rules] == ["adopted"] and adopted.review is not None and not adopted.waits
+    assert ask("revert", adopted.night)[0] == 0
+    [after] = [row for row in nights(tmp_path / "state") if row.project == ask.project]
+    assert [r.state for r in after.rules] == ["reverted"]
+    manifest = adopted.directory / "manifest.json"
+    manifest.write_text("{")
+    [broken] = [row for row in nights(tmp_path / "state") if row.project == ask.project]
+    assert broken.verdict == "unreadable" and "manifest.json" in broken.problem

@@ -55,6 +55,8 @@ def test_flag_over_environment_over_project_over_file_over_default(tmp_path: Pat
         ({"redact_secrets": False}, ["unknown key 'redact_secrets'"]),
         ({"per_project": {"shop": {}}}, ["not an absolute path"]),
         ({"per_project": {"/nowhere": {"wrkers": 1}}}, ["unknown key 'wrkers'"]),
+        ({"projects": ["shop"]}, ["projects is ['shop']", "absolute paths"]),
+        ({"projects": ["all", "/shop"]}, ["absolute paths"]),
         ("{", ["is not JSON"]),
         ("[]", ["one JSON object"]),
         ({"dream_factor": 2}, ["dream_factor is 2, and rewording tasks is not built", "the default is 0"]),

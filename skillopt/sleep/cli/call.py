@@ -36,20 +36,15 @@ class Call:
     clock: Callable[[], float] = time.time
     users_umask: int = 0o022
     """The umask from before the companion's own: what a new live file gets."""
+    kept: list[JsonObject] | None = None
+    """Where answers as JSON are kept instead of written: one call for several projects writes one object."""
 
     def resolved(self) -> Resolved:
         """Settings and where each came from. Raises `SettingsError`."""
         return resolve(given_settings(self.args), self.environ, self.cwd, config=self.text("config"))
 
     def paths(self, resolved: Resolved) -> StatePaths:
-        """Where this project's state lies. Raises `UsageError` where the project is no directory.
-
-        One command is for one project: a scope of several is refused, not silently narrowed.
-        """
-        if resolved.settings.projects != ("invoked",):
-            raise UsageError(
-                f"--scope {','.join(resolved.settings.projects)} is not built", hint="run it once per --project PATH"
-            )
+        """Where the invoked project's state lies. Raises `UsageError` where the project is no directory."""
         project = Path(resolved.settings.invoked_project)
         if not project.is_dir():
             raise UsageError(f"there is no directory {project}", hint="say --project PATH")
@@ -88,6 +83,9 @@ class Call:
 
     def json(self, answer: JsonObject) -> None:
         """The answer as one JSON object."""
+        if self.kept is not None:
+            self.kept.append(answer)
+            return
         self.stdout.write(json.dumps(_redacted(answer), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 

@@ -22,7 +22,8 @@ def add_place_flags(parser: argparse.ArgumentParser) -> None:
 
 def add_source_flags(parser: argparse.ArgumentParser) -> None:
     """What is read: for `harvest`, `plan`, `run`, `schedule`."""
-    _flag(parser, "--scope", "projects", "invoked", "this project; all is not built")
+    parser.add_argument("--scope", dest="projects", choices=("invoked", "all"), default=argparse.SUPPRESS,
+                        help="this project, or every known one in turn")  # fmt: skip
     _many(parser, "--source", "transcript_source", "|".join(SOURCES), "whose sessions are read (repeatable)")
     for name in ("claude-home", "codex-home", "copilot-home", "opencode-db"):
         _flag(parser, f"--{name}", name.replace("-", "_"), "PATH", FACTS[name.replace("-", "_")].about)

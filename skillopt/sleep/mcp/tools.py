@@ -36,7 +36,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 _READ: JsonObject = {
     "source": {"type": "array", "items": {"type": "string", "enum": list(SOURCES)}, "description": "whose sessions"},
-    "scope": {"type": "string", "enum": ["invoked"]},
+    "scope": {"type": "string", "enum": ["invoked", "all"]},
     "claude_home": {"type": "string"},
     "codex_home": {"type": "string"},
     "copilot_home": {"type": "string"},

@@ -70,7 +70,15 @@ def resolve(flags: Mapping[str, JsonValue], environ: Mapping[str, str], cwd: Pat
         raise SettingsError(
             f"gate_max_repeats {settings.gate_max_repeats} is below gate_repeats {settings.gate_repeats}"
         )
+    _check_scope(settings.projects, origins["projects"])
     return Resolved(settings, origins, path)
+
+
+def _check_scope(projects: tuple[str, ...], origin: str) -> None:
+    if projects in (("invoked",), ("all",)) or (projects and all(os.path.isabs(path) for path in projects)):
+        return
+    raise SettingsError(f"{origin}: projects is {list(projects)!r}",
+                        hint="it must be 'invoked', 'all', or a list of absolute paths")  # fmt: skip
 
 
 def backend_model(settings: Settings, environ: Mapping[str, str], backend: str) -> str:

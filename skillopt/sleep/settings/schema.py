@@ -71,7 +71,7 @@ class Settings:
         ("auto",), "Whose sessions are read; auto takes every source that has some of this project.", choices=SOURCES
     )
     projects: tuple[str, ...] = key(
-        ("invoked",), "invoked for the project given; all and lists of paths are refused so far.", path=True
+        ("invoked",), "invoked for the project given, all for every known one, or absolute paths.", path=True
     )
     invoked_project: str = key("", "The project to learn for; blank is the working directory.", path=True)
     lookback_hours: float = key(72.0, "A cluster is looked at when it has a session this young; 0 is all.", low=0)

@@ -6,6 +6,7 @@ import argparse
 
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags, add_source_flags
+from skillopt.sleep.cli.scope import each_project
 from skillopt.sleep.cli.survey_lines import survey_json, survey_lines
 from skillopt.sleep.mining.task_file import TaskFile, write_task_file
 from skillopt.sleep.state import projects
@@ -22,6 +23,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 async def run(call: Call) -> int:
     """Read in and show; asks no model."""
+    return await each_project(call, _one)
+
+
+async def _one(call: Call) -> int:
     resolved = call.resolved()
     paths = call.paths(resolved)
     projects.remember(paths, now=call.clock())

@@ -7,6 +7,7 @@ import argparse
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_night_flags, add_place_flags, add_source_flags
+from skillopt.sleep.cli.scope import each_project
 from skillopt.sleep.cli.survey_lines import survey_json, survey_lines
 from skillopt.sleep.forecast import Forecast, forecast
 from skillopt.sleep.mining.split import SplitLedger
@@ -25,6 +26,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 async def run(call: Call) -> int:
     """Read in, count, show; asks no model and moves nothing."""
+    return await each_project(call, _one)
+
+
+async def _one(call: Call) -> int:
     resolved = call.resolved()
     paths = call.paths(resolved)
     projects.remember(paths, now=call.clock())

@@ -11,6 +11,7 @@ from skillopt.sleep.backends.choose import roles_of
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.commands.plan import forecast_lines
 from skillopt.sleep.cli.flags import add_night_flags, add_place_flags, add_source_flags
+from skillopt.sleep.cli.scope import each_project
 from skillopt.sleep.cli.survey_lines import survey_lines
 from skillopt.sleep.errors import Refused
 from skillopt.sleep.forecast import forecast
@@ -42,6 +43,10 @@ def flags(parser: argparse.ArgumentParser) -> None:
 
 async def run(call: Call) -> int:
     """Hold a night."""
+    return await each_project(call, _one)
+
+
+async def _one(call: Call) -> int:
     resolved = call.resolved()
     paths = call.paths(resolved)
     with locked(paths):
