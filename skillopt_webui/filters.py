@@ -40,10 +40,18 @@ def _count(value: float | None) -> str:
     return f"{value:,.0f}" if value is not None and abs(value) < _MOST else "–"
 
 
+def _rough(value: float) -> str:
+    """A count that is only guessed, to two figures."""
+    if not abs(value) < _MOST:
+        return "–"
+    whole = round(value)
+    return f"{round(whole, min(0, 2 - len(str(abs(whole))))):,}"
+
+
 def _stamp(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment)) if abs(moment) < _LATEST else "–"
 
 
 OURS: Mapping[str, Callable[..., object]] = {
-    "ago": _ago, "duration": duration, "usd": _usd, "count": _count, "stamp": _stamp,
+    "ago": _ago, "duration": duration, "usd": _usd, "count": _count, "rough": _rough, "stamp": _stamp,
 }  # fmt: skip

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.table import Table
 
 from skillopt.api.runs.training import BatchOffer, Plan, Range
 from skillopt.api.shown.concluding import conclusion
-from skillopt.api.shown.power import shows
+from skillopt.api.shown.power import seen, shows
 from skillopt.cli.console import Screen
 from skillopt.cli.label_tables import show_labels
-from skillopt.cli.wording import duration, interval, number, percent, plural, score_words, thousands, usd
+from skillopt.cli.wording import duration, interval, number, percent, plural, rough, score_words, thousands, usd
 from skillopt.records.beside.evaluation import EvalSummary
 from skillopt.records.reading import BEST_SKILL, Run
 from skillopt.records.schema import Clock, Ledger, SpentRow
@@ -25,24 +25,29 @@ def _table(*columns: str) -> Table:
 
 
 def _span(span: Range) -> str:
-    low, high = thousands(span.low), thousands(span.high)
-    return low if low == high else f"{low}–{high}"
+    return _likely_first(span, thousands, rough(span.likely))
 
 
 def _money(span: Range | None) -> str:
-    if span is None:
-        return "unknown"
-    low, high = usd(span.low), usd(span.high)
-    return low if low == high else f"{low}–{high}"
+    return "unknown" if span is None else _likely_first(span, usd, usd(span.likely))
 
 
 def _time(span: Range) -> str:
-    low, high = duration(span.low), duration(span.high)
-    return low if low == high else f"{low} to {high}"
+    return _likely_first(span, duration, duration(span.likely))
+
+
+def _likely_first(span: Range, words: Callable[[float], str], likely: str) -> str:
+    """`about 260 (103–426)`: what to expect, then the bounds."""
+    low, high = words(span.low), words(span.high)
+    return low if low == high else f"about {likely} ({low}–{high})"
+
+
+def _likely(span: Range | None) -> str:
+    return "unknown" if span is None else usd(span.likely)
 
 
 def show_plan(screen: Screen, plan: Plan) -> None:
-    """Calls, tokens, money and time as ranges, and what the splits can show."""
+    """Calls, tokens, money and time, the likely value first and the bounds behind it, and what the splits can show."""
     sizes = plan.sizes
     screen.line(
         f"Plan: {plural(plan.total_steps, 'step')}, {plan.steps_per_epoch} an epoch; items: {sizes.train} train, "
@@ -52,8 +57,9 @@ def show_plan(screen: Screen, plan: Plan) -> None:
         screen.line(f"{plan.seeds} runs side by side; calls, tokens, money and time are of all of them")
     table = _table("role", "stage", "calls", "prompt tokens", "completion tokens", "money")
     for s in plan.stages:
+        calls = _span(s.calls).removeprefix("about ")
         table.add_row(
-            s.role, s.label, _span(s.calls), _span(s.prompt_tokens), _span(s.completion_tokens), _money(s.usd)
+            s.role, s.label, calls, rough(s.prompt_tokens.likely), rough(s.completion_tokens.likely), _likely(s.usd)
         )
     screen.show(table)
     basis = "earlier calls of this run" if any(s.observed for s in plan.stages) else "the first items' prompts"
@@ -66,6 +72,7 @@ def show_plan(screen: Screen, plan: Plan) -> None:
     if plan.batches is not None:
         screen.line(_both_prices(plan.batches))
     screen.line(f"The sealed test ({plural(sizes.test, 'item')}) {shows(plan.test_gain)}")
+    screen.line(f"On {plural(sizes.selection, 'selection item')} {seen(plan.selection_gain)}")
     for text in plan.gate_notes:
         screen.line(f"{text[0].upper()}{text[1:]}")
     for text in plan.warnings:

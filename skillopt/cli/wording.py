@@ -32,6 +32,16 @@ def thousands(value: float | None) -> str:
     return "unknown" if value is None else f"{round(value):,}"
 
 
+def rough(value: float) -> str:
+    """A count that is only guessed, to two figures.
+
+    >>> rough(31947), rough(264), rough(7)
+    ('32,000', '260', '7')
+    """
+    whole = round(value)
+    return f"{round(whole, min(0, 2 - len(str(whole)))):,}"
+
+
 def usd(value: float | None) -> str:
     """Money; None is `unknown`."""
     if value is None:

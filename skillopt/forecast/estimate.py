@@ -16,7 +16,7 @@ from skillopt.core.editing.regions import without_empty_regions
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.judged import judge_texts
-from skillopt.forecast.range import Range
+from skillopt.forecast.range import Range, spread
 from skillopt.forecast.workload import StageCalls, Workload
 from skillopt.model.tokens import expected
 from skillopt.optimizer.modes import update_mode
@@ -56,7 +56,7 @@ _AGENT_PROMPT, _AGENT_REPLY = Range(4_000, 150_000), Range(30, 6_000)
 """One run of an agent CLI, all its calls: its own instructions go out with each (10 to 25 thousand tokens)."""
 _EDIT_TOKENS = 60
 _GROWTH_CAP = 2_000
-_OBSERVED_SPREAD = Range(0.8, 1.25)
+_OBSERVED_SPREAD = Range(0.8, 1.25, 1.0)
 # Seconds of one call where nothing was observed: (fixed, per prompt token, per completion token), fast and slow.
 _SPEED = {
     "local": ((0.2, 1 / 400, 1 / 20), (0.5, 1 / 30, 1 / 9)),
@@ -151,6 +151,11 @@ class Estimate:
         known = self.known(line)
         if known is not None:
             return _OBSERVED_SPREAD.times(known.prompt_tokens), _OBSERVED_SPREAD.times(known.completion_tokens)
+        prompt, completion = self._bounds(line)
+        return spread(prompt.low, prompt.high), spread(completion.low, completion.high)
+
+    def _bounds(self, line: StageCalls) -> tuple[Range, Range]:
+        """Where nothing was observed."""
         if line.role == "target" and self._agent:
             return self._target + _AGENT_PROMPT, _AGENT_REPLY
         if line.role == "target":
@@ -174,7 +179,7 @@ class Estimate:
         if known is not None and known.seconds is not None:
             return _OBSERVED_SPREAD.times(known.seconds)
         fast, slow = _SPEED.get("agent" if backend in AGENTS else backend, _SPEED[""])
-        return Range(
+        return spread(
             fast[0] + prompt.low * fast[1] + completion.low * fast[2],
             slow[0] + prompt.high * slow[1] + completion.high * slow[2],
         )

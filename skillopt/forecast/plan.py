@@ -27,7 +27,7 @@ from skillopt.envs.judged import judge_calls
 from skillopt.forecast.batches import SHORTEST_S, Batched, BatchOffer, as_batches, offer
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
 from skillopt.forecast.pools import in_flight, pools_of
-from skillopt.forecast.range import Range, total
+from skillopt.forecast.range import Range, spread, total
 from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
 from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see, points_of, smallest_gain
 from skillopt.model.prices import Price, PriceTable, load_prices
@@ -200,7 +200,7 @@ def _stage(
     optimizer = line.role == "optimizer"
     settings = role_settings(config.model, line.role)
     turns = config.env.max_turns if config.model.target_agent == "chat" else config.model.tool_loop_max_turns
-    calls = line.calls * Range(1, turns) if line.role == "target" else line.calls
+    calls = line.calls * spread(1, turns) if line.role == "target" else line.calls
     price = prices.find(settings.model, backend=settings.backend)
     live = _money(price, calls, prompt, completion)
     share = price.batch if price is not None else 1.0
@@ -235,8 +235,11 @@ def _money(
 ) -> Range | None:
     if price is None:
         return None
-    cheap = price.usd(Usage(round(prompt.low), round(completion.low)), batched=batched) or 0.0
-    return calls * Range(cheap, price.bound(round(prompt.high), round(completion.high), batched=batched))
+    cheap, likely = (
+        price.usd(Usage(round(tokens[0]), round(tokens[1])), batched=batched) or 0.0
+        for tokens in ((prompt.low, completion.low), (prompt.likely, completion.likely))
+    )
+    return calls * Range(cheap, price.bound(round(prompt.high), round(completion.high), batched=batched), likely)
 
 
 def _time(
@@ -245,7 +248,7 @@ def _time(
 ) -> Range:  # fmt: skip
     settings = role_settings(config.model, line.role)
     if offered is not None and settings.batch != "never":
-        return Range(SHORTEST_S, 60 * float(config.model.batch_wait_minutes)).times(offered.waits)
+        return spread(SHORTEST_S, 60 * float(config.model.batch_wait_minutes)).times(offered.waits)
     return (calls * estimate.seconds(line, settings.backend, prompt, completion)).times(1 / max(1, width))
 
 

@@ -21,7 +21,7 @@ from skillopt.api.given.configuring import Resolved, configuration
 from skillopt.api.given.keys import FRONT, ShownKey, problem_of, shown_keys
 from skillopt.api.given.prompts import ShownMessage, first_prompt
 from skillopt.api.runs.training import Plan, prepare
-from skillopt.api.shown.power import shows
+from skillopt.api.shown.power import seen, shows
 from skillopt_webui import frame
 from skillopt_webui.launch.files import ConfigFile
 from skillopt_webui.routing import get, post
@@ -39,6 +39,7 @@ class Forecast:
     checks: tuple[Check, ...]
     prompt: tuple[ShownMessage, ...]
     test_words: str
+    selection_words: str
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -130,7 +131,8 @@ def _forecast(resolved: Resolved) -> Forecast:
     checks = tuple(free_checks(resolved))
     training = prepare(resolved)
     return Forecast(
-        training.plan, training.notices, checks, first_prompt(training), shows(training.plan.test_gain)
+        training.plan, training.notices, checks, first_prompt(training), shows(training.plan.test_gain),
+        seen(training.plan.selection_gain),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from skillopt.envs.base import Splits
 from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.forecast.estimate import PerCall
 from skillopt.forecast.plan import make_plan
-from skillopt.forecast.range import Range
+from skillopt.forecast.range import Range, spread, total
 from skillopt.forecast.workload import merges, most_merges, workload
 from skillopt.model.prices import load_prices
 from skillopt.records.vocabulary import Stage
@@ -80,6 +81,28 @@ def test_ranges_are_ranges(train, batch, accumulation, proposals):
     c = config(f"train.batch_size={batch}", f"train.accumulation={accumulation}", f"optimizer.proposals={proposals}")
     for stage in workload(c, Sizes(train, 20, 20)).stages:
         assert 0 <= stage.calls.low <= stage.calls.high
+
+
+_BOUNDS = st.tuples(st.floats(0, 1e9), st.floats(0, 1e9)).map(lambda pair: (min(pair), max(pair)))
+
+
+@given(st.lists(_BOUNDS, max_size=6), st.floats(0, 100))
+def test_what_is_likely_lies_between_the_bounds_whatever_is_made_of_ranges(bounds, factor):
+    parts = [make(low, high) for (low, high) in bounds for make in (Range, spread)]
+    for made in (total(parts), total(p * q for p, q in pairwise(parts)), total(parts).times(factor)):
+        assert made.low * (1 - 1e-9) <= made.likely <= made.high * (1 + 1e-9)
+
+
+def test_the_likely_value_is_what_runs_take_not_the_middle_of_everything():
+    """Counts in the middle, sizes of calls as many times above the least as below the most."""
+    made = plan("--backend", "openai_compatible", "model.target=gpt-4.1-mini", "model.optimizer=gpt-4.1-mini")
+    assert made.calls.likely == (made.calls.low + made.calls.high) / 2
+    answers = next(s for s in made.stages if s.stage == "baseline")
+    assert answers.completion_tokens.likely == pytest.approx(40 * (10 * 400) ** 0.5)
+    assert made.tokens.low < made.tokens.likely < made.tokens.high / 2
+    seen = {("target", "rollout"): PerCall(1000, 10, 2.0)}
+    rollout = next(s for s in plan(observed=seen).stages if s.stage == "rollout")
+    assert rollout.prompt_tokens.likely == 1000 * rollout.calls.likely
 
 
 def test_unknown_prices_make_the_money_unknown_and_free_models_make_it_zero():

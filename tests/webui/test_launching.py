@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import sys
 import time
@@ -93,8 +94,10 @@ def test_a_value_is_checked_in_the_products_own_words(settings: Settings, text: 
 def test_the_plan_is_shown_with_checks_and_the_first_prompt(settings: Settings):
     client = client_of(settings)
     page = client.get("/new/plan", params={"file": ROOMS, "set": SHORT}).text
-    assert "16 train, 12 selection, 12 test" in page
-    assert "<dd>2, 2 an epoch</dd>" in page
+    assert "<dd>16 + 12 + 12</dd>" in page
+    calls = re.search(r"<dt>Calls</dt><dd>(.+?)</dd><dd class=\"bounds\">(.+?)</dd>", page)
+    assert calls is not None and calls.groups() == ("about 320", "50 to 1,746")
+    assert "On the 12 selection items a gain of 68 points is seen with 80 % chance" in page
     assert "gains of 68 points or more" in page
     assert "Strict gate:" in page
     assert '<th scope="row">disk</th>' in page

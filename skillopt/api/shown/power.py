@@ -15,7 +15,7 @@ from skillopt.gate.power import (
     smallest_gain,
 )
 
-__all__ = ["detectable_gain", "items_for", "items_to_prove", "proves", "shows"]
+__all__ = ["detectable_gain", "items_for", "items_to_prove", "proves", "seen", "shows"]
 
 _ASSUMED = f"if luck turns {100 * NOISE:.0f} % of the items over"
 
@@ -32,6 +32,17 @@ def shows(gain: float) -> str:
         f"shows gains of {points_of(gain)} points or more ({100 * POWER:.0f} % power at {100 * LEVEL:.0f} % two-sided, "
         f"{_ASSUMED})"
     )
+
+
+def seen(gain: float) -> str:
+    """What a gate sees on its items: the smallest gain (0 to 1) by the test that its rule makes.
+
+    >>> seen(0.275)
+    'a gain of 27.5 points is seen with 80 % chance, a smaller one less often'
+    """
+    if gain >= 1:
+        return "no gain is seen with 80 % chance"
+    return f"a gain of {points_of(gain)} points is seen with {100 * POWER:.0f} % chance, a smaller one less often"
 
 
 def proves(items: int, *, alpha: float = LEVEL) -> str:
