@@ -16,7 +16,7 @@ from skillopt.envs.datasets.dataset import Request
 
 SMALL = ["model.local_context=4096", "env.workers=1", "gradient.analyst_workers=1", "train.num_epochs=1",
          "optimizer.use_slow_update=false", "optimizer.use_meta_skill=false", "optimizer.max_completion_tokens=300",
-         "optimizer.prompt_token_budget=3000", "gradient.analyst_profile=compact"]  # fmt: skip
+         "optimizer.prompt_token_budget=3000", "optimizer.analyst_profile=compact"]  # fmt: skip
 CONFIGS = {
     "demo": ("configs/demo/default.yaml", []),
     "searchqa": ("configs/searchqa/sample.yaml", SMALL),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 
 import pytest
 
 from skillopt.api.keeping.packaged import package
 from skillopt.cli.main import invoke
+from skillopt.config import load_config, parse_overrides
 from skillopt.core.errors import SkillOptError
+from skillopt.envs.registry import settings_schemas
 from skillopt.records.reading import open_run
 
 
@@ -32,3 +35,13 @@ def test_a_packaged_skill_claims_what_its_run_measured(project: Path, capsys: py
     assert f"{told['gain']['after']['value']:.4f}" in shown
     with pytest.raises(SkillOptError):
         package(project / "nowhere", "boxes")
+
+
+@pytest.mark.parametrize("backend", ["local", "scripted"])
+def test_the_settings_that_packaged_skills_are_trained_with_are_known(backend: str) -> None:
+    root, schemas = Path(__file__).parents[2], settings_schemas()
+    trainings = runpy.run_path(str(root / "scripts/train_packaged.py"), run_name="read")["CONFIGS"]
+    for config, changes in trainings.values():
+        told = parse_overrides([f"model.backend={backend}", *changes], schemas)
+        found = load_config(root / config, overrides=told, environ={}, env_schemas=schemas)
+        assert found.config.model.target_backend == backend and found.notices == ()
