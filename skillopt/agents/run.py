@@ -13,7 +13,7 @@ import math
 import shutil
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from skillopt.agents.left_files import LeftFiles, collect
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.trace import read_skill, trajectory
 from skillopt.agents.workspace import Workspace
+from skillopt.core.aio import unless
 from skillopt.core.errors import (
     FatalModelError,
     ModelError,
@@ -29,11 +30,13 @@ from skillopt.core.errors import (
 )
 from skillopt.core.json_types import JsonValue
 from skillopt.core.redact import MARK, redact
+from skillopt.harnesses.environment import around
 from skillopt.harnesses.harness_run import HarnessRun
-from skillopt.harnesses.job import Job, link_login
+from skillopt.harnesses.job import Endpoint, Job, link_login
 from skillopt.harnesses.launch import Finished, Launch, run
 from skillopt.model.prices import Price
 from skillopt.model.providers.wire.endpoint import LEAST_REAL_KEY
+from skillopt.model.proxy.unit import ProxiedUnit
 from skillopt.model.tokens import bound
 from skillopt.model.traffic.breaker import Breaker
 from skillopt.model.traffic.limiter import Limiter
@@ -43,7 +46,7 @@ from skillopt.model.types import Meter, Usage
 from skillopt.model.usage import combined
 from skillopt.store.journal import Recorded
 from skillopt.work.errors import WorkerLost
-from skillopt.work.programs import run_program
+from skillopt.work.programs import NoLogin, run_program
 from skillopt.work.unit import Needs
 
 PROGRAM = Needs(cpu=0.0, memory_mb=700)
@@ -138,6 +141,10 @@ class AgentRun:
         """What the program of the last try left."""
         self._ticket: object = None
         """The reservation of the current try."""
+        self._unit: ProxiedUnit | None = None
+        """The current try, where its program asks its model through the proxy."""
+        self._ended = 0
+        """Tries that ended by themselves, and not with their worker."""
         self._usages: list[Usage] = []
         self._usd: list[float | None] = []
 
@@ -193,17 +200,28 @@ class AgentRun:
             usd=usd,
         )
         self._began, self._ticket = False, ticket
+        bound_usage = Usage(tokens, expected.completion_tokens)
+        self._unit = self._proxied(bound_usage, usd)
         try:
             session = await self._deadline.run(self._once(reminder))
-        except BaseException:
-            if self._began:  # ended by a deadline, a lost worker, a decision: what it spent is not known, and was spent
-                owner.meter.settle(ticket, usage=Usage(tokens, expected.completion_tokens), usd=usd)
+        except BaseException as error:
+            self._ended += not isinstance(error, ProgramLost)
+            if self._unit is not None and self._began:
+                usage, spent = self._unit.spent(self._unit.paid)
+                owner.meter.settle(ticket, usage=usage, usd=spent)
+            elif self._began:  # ended by a deadline, a lost worker, a decision: it was spent, how much is not known
+                owner.meter.settle(ticket, usage=bound_usage, usd=usd)
             else:
                 owner.meter.release(ticket)
             raise
-        usage = usage_of(session)
-        spent = owner.price.usd(usage) if owner.price is not None else None
-        owner.meter.settle(ticket, usage=usage, usd=spent)
+        self._ended += 1
+        if self._unit is not None:
+            usage, spent = self._unit.spent(self._unit.calls)
+            paid, paid_usd = self._unit.spent(self._unit.paid)
+        else:
+            usage = paid = usage_of(session)
+            spent = paid_usd = owner.price.usd(usage) if owner.price is not None else None
+        owner.meter.settle(ticket, usage=paid, usd=paid_usd)
         error = fault_of(session.failure, owner.settings, owner.version)
         if error is not None:
             # Not in the ledger: the journal stores no failed run. The budget has counted it.
@@ -212,6 +230,23 @@ class AgentRun:
         self._usd.append(spent)
         expected.learn(usage)
         return session
+
+    def _proxied(self, reserved: Usage, usd: float | None) -> ProxiedUnit | None:
+        """A new try's leave to ask its model, where there is a proxy."""
+        proxy, asked = self._owner.settings.proxy, self._asked
+        if proxy is None:
+            return None
+        return ProxiedUnit(
+            key=asked.key,
+            generation=self._ended,
+            stage=asked.stage,
+            purse=proxy.purse,
+            ticket=self._ticket,
+            reserved=reserved,
+            reserved_usd=usd,
+            seconds=asked.deadline_s,
+            priority=asked.priority,
+        )
 
     async def _once(self, reminder: str) -> HarnessRun:
         """One run of the program in a fresh place."""
@@ -235,7 +270,7 @@ class AgentRun:
                 cache=settings.cache,
                 images=images,
             )
-            session = await self._started(job, place)
+            session = await self._admitted(job, place)
             if self._asked.files and not cut_of(session.failure):  # a cut answer scores 0.0 whatever it left
                 self._left = await asyncio.to_thread(self._collected, place / "work")
             return session
@@ -244,9 +279,19 @@ class AgentRun:
                 await asyncio.to_thread(self._keep, settings.keep, place)
             await asyncio.to_thread(shutil.rmtree, place, True)
 
+    async def _admitted(self, job: Job, place: Path) -> HarnessRun:
+        """Run with the key, or with the proxy's address and a token that is good for this try."""
+        proxy, unit = self._owner.settings.proxy, self._unit
+        if proxy is None or unit is None:
+            return await self._started(job, place)
+        async with proxy.admitted(unit):
+            endpoint = Endpoint(f"{proxy.root}/v1", unit.token)
+            environ = {**job.environ, **around(proxy.host, job.environ)}
+            return await self._started(replace(job, endpoint=endpoint, api_key="", login=None, environ=environ), place)
+
     async def _started(self, job: Job, place: Path) -> HarnessRun:
         settings = self._owner.settings
-        unsigned = link_login(job, settings.cli)
+        unsigned = "" if settings.node_login else link_login(job, settings.cli)
         if unsigned:
             raise FatalModelError(unsigned, hint=settings.advise("key"), cause="key")
         try:
@@ -257,6 +302,9 @@ class AgentRun:
             finished = await self._finished(launch, place / "streams")
         except WorkerLost as error:
             raise ProgramLost(str(error)) from error
+        except NoLogin as error:
+            self._began = False
+            raise FatalModelError(str(error), hint=settings.advise("key"), cause="key") from error
         except OSError as error:
             self._began = False
             raise FatalModelError(
@@ -268,15 +316,22 @@ class AgentRun:
         return await asyncio.to_thread(settings.cli.read, job, finished)
 
     async def _finished(self, launch: Launch, streams: Path) -> Finished:
-        executor = self._owner.settings.executor
-        if executor is None:
-            return await run(launch, streams)
-        return await run_program(executor, launch, streams, needs=PROGRAM, attempts=1)
+        settings = self._owner.settings
+        if settings.executor is None:
+            running = run(launch, streams)
+        else:
+            login = settings.cli.login_files if settings.node_login else ()
+            running = run_program(settings.executor, launch, streams, needs=PROGRAM, attempts=1, login=login)
+        return await (running if self._unit is None else unless(self._unit.stopped, running))
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (*self._owner.settings.secrets, *([self._unit.token] if self._unit is not None else []))
 
     def _collected(self, folder: Path) -> LeftFiles:
         given = self._given.items()
         own = {path.relative_to(folder).as_posix(): text for path, text in given if folder in path.parents}
-        cleaned = functools.partial(_clean, self._owner.settings.secrets)
+        cleaned = functools.partial(_clean, self._secrets)
         return collect(folder, {**self._asked.workspace.files, **own}, cleaned=cleaned)
 
     @property
@@ -292,12 +347,12 @@ class AgentRun:
                     continue
                 path = target / name / source.relative_to(place / name)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(_clean(self._owner.settings.secrets, source.read_bytes()))
+                path.write_bytes(_clean(self._secrets, source.read_bytes()))
 
     def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
         """What the journal stores, redacted."""
         owner, settings, asked = self._owner, self._owner.settings, self._asked
-        secrets = settings.secrets
+        secrets = self._secrets
         notes: dict[str, JsonValue] = {
             "harness": settings.cli.name,
             "version": owner.version,

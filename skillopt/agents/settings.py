@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillopt.agents.skill_files import NO_FILES, SkillFiles
 from skillopt.agents.workspace import Delivery
@@ -17,6 +18,9 @@ from skillopt.harnesses.catalogue import PACKAGES
 from skillopt.harnesses.job import Cli, Endpoint
 from skillopt.model.types import Advise, no_advice
 from skillopt.work.executor import Executor
+
+if TYPE_CHECKING:
+    from skillopt.model.proxy.server import ModelProxy
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,10 @@ class AgentSettings:
     attempts: int = 5
     executor: Executor | None = None
     """Where the program runs; None: a child of this process."""
+    proxy: ModelProxy | None = None
+    """Through which the program reaches its model, with a token of its own in the place of the key."""
+    node_login: bool = False
+    """Whether the program signs in by the login of the node that it runs on."""
     advise: Advise = no_advice
     """What to do about a failed run, by its cause."""
 

@@ -29,6 +29,19 @@ async def stop(tasks: Sequence[asyncio.Task[Any]]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+async def unless(stopped: asyncio.Future[None], work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`; where `stopped` is set first, or has been set by its end, what that raises instead."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not task.done():
+            await stop([task])
+    if stopped.done():
+        stopped.result()
+    return await task
+
+
 async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
     """Await to the end even while the caller is cancelled again; the cancellation is let through afterwards."""
     task = asyncio.ensure_future(work)

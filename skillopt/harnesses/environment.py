@@ -39,3 +39,10 @@ def clean_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
         "NO_COLOR": "1",
         "CI": "1",
     }
+
+
+def around(host: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """What makes programs reach `host` without the web proxy that the environment may name."""
+    named = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    hosts = ",".join(filter(None, (named, host)))
+    return {"NO_PROXY": hosts, "no_proxy": hosts}

@@ -166,9 +166,25 @@ def link_login(job: Job, cli: Cli) -> str:
     return f"{cli.program} has no login: there is no {places}" if places else f"{cli.program} was given no key"
 
 
-def _login_file(job: Job, name: str) -> Path:
+def link_own_login(names: Sequence[str], home: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Let a program whose home is `home` find the login of this machine's user: links to the files that there are."""
+    linked: list[Path] = []
+    for name in names:
+        source, target = own_file(name, environ), home / name
+        if source.is_file() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(source)
+            linked.append(target)
+    return linked
+
+
+def own_file(name: str, environ: Mapping[str, str]) -> Path:
     """Where the user's file is: in the folder that the program's own variable names, else in the home."""
     folder, _, rest = name.partition("/")
-    named = job.environ.get(_FOLDERS.get(folder, ""), "")
+    named = environ.get(_FOLDERS.get(folder, ""), "")
+    return Path(named) / rest if named else Path(environ.get("HOME") or Path.home()) / name
+
+
+def _login_file(job: Job, name: str) -> Path:
     own = job.login is not None and str(job.login) == job.environ.get("HOME")
-    return Path(named) / rest if named and own else (job.login or Path()) / name
+    return own_file(name, job.environ) if own else (job.login or Path()) / name

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from skillopt.core.json_types import JsonObject, as_object
+from skillopt.harnesses.job import link_own_login, own_file
 from skillopt.harnesses.launch import Finished, Launch, run
 from skillopt.work.executor import Executor
 from skillopt.work.handling import Unit
@@ -27,6 +29,10 @@ _SLACK_S = 30.0
 _LONGEST_S = 86_400.0
 
 
+class NoLogin(Exception):
+    """The machine that was to run a program has none of the files of a login."""
+
+
 async def run_program(
     executor: Executor,
     launch: Launch,
@@ -35,12 +41,14 @@ async def run_program(
     needs: Needs,
     seconds: float | None = None,
     attempts: int | None = None,
+    login: Sequence[str] = (),
 ) -> Finished:
     """Run a program where the executor says; `attempts` 1 is for programs that may not simply run again. All its
-    folders and `logs` lie in one directory, the one above `logs`.
+    folders and `logs` lie in one directory, the one above `logs`. `login` are files of a login, relative to a home,
+    that the program is to find in its own as the worker's machine has them.
 
-    Raises `OSError` when it cannot be started, `ValueError` for an argument no program can have, `asyncio.TimeoutError`
-    after `seconds`, `WorkerLost` when every worker was lost.
+    Raises `OSError` when it cannot be started, `NoLogin` where the machine has none, `ValueError` for an argument no
+    program can have, `asyncio.TimeoutError` after `seconds`, `WorkerLost` when every worker was lost.
     """
     payload: JsonObject = {
         "argv": launch.argv,
@@ -51,6 +59,7 @@ async def run_program(
         "folders": [str(path) for path in launch.folders],
         "logs": str(logs),
         "seconds": seconds,
+        "login": list(login),
     }
     place = logs.parent
     here = place / f".here-{secrets.token_hex(8)}"
@@ -68,6 +77,8 @@ async def run_program(
     if fault is not None:
         number, text, name = cast("tuple[int, str, str]", tuple(fault))
         raise OSError(number, text, name)
+    if "no_login" in answer:
+        raise NoLogin(str(answer["no_login"]))
     if "value_error" in answer:
         raise ValueError(str(answer["value_error"]))
     if answer.get("timeout"):
@@ -122,6 +133,12 @@ async def _run_here(payload: JsonObject, unit: Unit) -> JsonObject:
         files={Path(path): content for path, content in files.items()},
         folders=tuple(Path(path) for path in cast("Sequence[str]", payload["folders"])),
     )
+    login = [str(name) for name in cast("Sequence[str]", payload.get("login") or ())]
+    home = Path(launch.env.get("HOME", ""))
+    linked = link_own_login(login, home, os.environ)
+    if login and not linked:
+        missing = " or ".join(str(own_file(name, os.environ)) for name in login)
+        return {"no_login": f"the node {platform.node()} has no login: there is no {missing} on it"}
     try:
         finished = await asyncio.wait_for(run(launch, Path(str(payload["logs"])), guarded=unit.guarded), seconds)
     except asyncio.TimeoutError:
@@ -130,6 +147,9 @@ async def _run_here(payload: JsonObject, unit: Unit) -> JsonObject:
         return {"os_error": [error.errno, error.strerror, str(error.filename or "")]}
     except ValueError as error:
         return {"value_error": str(error)}
+    finally:
+        for link in linked:
+            link.unlink(missing_ok=True)
     return {
         "exit_code": finished.exit_code,
         "stdout": finished.stdout,

@@ -2,7 +2,7 @@
 
 Each start is written to `calls.jsonl`; the n-th start follows the n-th entry of the plan (the last one from then on):
 `answer`, `error` (a turn.failed), `exit`, `stderr`, `print` (text that is no record), `sleep`, `read` (read the skill),
-`write` (files by name).
+`write` (files by name), `ask` (so many questions to its model, each of which has to be answered), `sleep_after` (then).
 """
 
 from __future__ import annotations
@@ -59,6 +59,21 @@ for name, text in step.get("write", {{}}).items():
     pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
     pathlib.Path(name).write_text(text)
 time.sleep(step.get("sleep", 0))
+for n in range(step.get("ask", 0)):
+    import urllib.request
+    name = "model_providers.skillopt.base_url="
+    url = json.loads(next(a for a in sys.argv if a.startswith(name)).removeprefix(name)) + "/responses"
+    body = json.dumps({{"model": "m", "input": prompt, "n": n, "max_output_tokens": 20, "stream": True}}).encode()
+    key = os.environ["SKILLOPT_ENDPOINT_KEY"]
+    asked = urllib.request.Request(url, body, {{"Authorization": "Bearer " + key, "Content-Type": "application/json"}})
+    try:
+        with urllib.request.urlopen(asked) as reply:
+            assert b"response.completed" in reply.read()
+    except urllib.error.HTTPError as error:
+        say(type="turn.failed", error={{"message": error.read().decode()}})
+        sys.exit(1)
+(here / ("asked-%d" % number)).touch()
+time.sleep(step.get("sleep_after", 0))
 if "error" in step:
     say(type="turn.failed", error={{"message": step["error"]}})
 if "answer" in step:

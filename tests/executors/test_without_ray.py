@@ -16,8 +16,9 @@ from skillopt.config import ExecutorSection
 from skillopt.config.executor_only import executor_section
 from skillopt.core.errors import ConfigError
 from skillopt.core.json_types import JsonObject, as_object
+from skillopt.engine.run.agent_keys import on_a_cluster, proxy_address, uses_proxy
 from skillopt.engine.run.doctor_nodes import node_check
-from skillopt.engine.run.executor import create_executor, refuse_travelling
+from skillopt.engine.run.executor import agents_at_once, create_executor
 from skillopt.executors.ray import crew as crew_room
 from skillopt.executors.ray import worker as worker_room
 from skillopt.executors.ray.actor import NodeWorker
@@ -29,7 +30,9 @@ from skillopt.executors.ray.settings import RaySettings
 from skillopt.executors.ray.shares import fair
 from skillopt.executors.ray.worker import Gone, Worker
 from skillopt.harnesses.codex import Codex
+from skillopt.harnesses.gemini import Gemini
 from skillopt.harnesses.job import Endpoint
+from skillopt.harnesses.pi import Pi
 from skillopt.work.inline import InlineExecutor
 from skillopt.work.local import LocalExecutor
 from skillopt.work.unit import Needs, Work
@@ -299,27 +302,73 @@ async def test_a_closed_executor_starts_nothing(monkeypatch: pytest.MonkeyPatch)
         await executor.run(Work("operator:add"))
 
 
+KEYED = {"endpoint": Endpoint("http://m/v1", "k")}
+
+
 @pytest.mark.parametrize(
     ("changes", "agent", "environ", "words"),
     [
-        ({}, {"api_key": "k"}, {}, "keys do not travel"),
-        ({}, {"endpoint": Endpoint("http://m/v1", "k")}, {}, "keys do not travel"),
-        ({}, {"login": Path("/home/me")}, {}, "which nodes do not have"),
+        ({}, {"api_key": "k"}, {}, "proxy"),
+        ({}, KEYED, {}, "proxy"),
+        ({}, {"endpoint": Endpoint("http://m/v1")}, {}, "proxy"),
+        ({"ray_address": ""}, {"api_key": "k"}, {}, "proxy"),
+        ({}, {"login": Path("/home/me")}, {}, "no proxy can do for it"),
+        ({"ray_address": ""}, {"login": Path("/home/me")}, {}, "as it is"),
+        ({"kind": "local"}, {"api_key": "k"}, {}, "as it is"),
         ({"credentials": "send"}, {"api_key": "k"}, {}, "in the clear"),
-        ({"credentials": "send"}, {"api_key": "k"}, {"RAY_USE_TLS": "1"}, ""),
-        ({"credentials": "send", "ray_insecure": True}, {"api_key": "k"}, {}, ""),
-        ({}, {"endpoint": Endpoint("http://m/v1")}, {}, ""),
-        ({"ray_address": ""}, {"api_key": "k"}, {}, ""),
-        ({"kind": "local"}, {"api_key": "k"}, {}, ""),
+        ({"credentials": "send"}, {"api_key": "k"}, {"RAY_USE_TLS": "1"}, "as it is"),
+        ({"credentials": "send", "ray_insecure": True}, {"api_key": "k"}, {}, "as it is"),
+        ({"credentials": "send", "ray_address": ""}, {"api_key": "k"}, {}, "as it is"),
+        ({"credentials": "send"}, {"login": Path("/home/me")}, {"RAY_USE_TLS": "1"}, "no key that could be sent"),
+        ({"credentials": "send"}, {"cli": Pi(), **KEYED}, {"RAY_USE_TLS": "1"}, "keys are sent in no file"),
+        ({"credentials": "node"}, {"login": Path("/home/me")}, {}, "login of the node"),
+        ({"credentials": "node"}, {"endpoint": Endpoint("http://m/v1")}, {}, "as it is"),
+        ({"credentials": "node"}, KEYED, {}, "which nodes would not get"),
+        ({"credentials": "node"}, {"cli": Gemini()}, {}, "has no login that a node could hold"),
     ],
 )
-def test_a_key_does_not_travel_unasked(
+def test_how_a_program_on_a_cluster_reaches_its_model(
     changes: dict[str, Any], agent: dict[str, Any], environ: dict[str, str], words: str
 ) -> None:
     section = ExecutorSection(**{"kind": "ray", "ray_address": "head:6379", **changes})
-    settings = AgentSettings(cli=Codex(), environ={}, **agent)
-    if not words:
-        refuse_travelling(section, settings, environ)
+    settings = AgentSettings(**{"cli": Codex(), "environ": {}, **agent})
+    if words not in ("proxy", "as it is", "login of the node"):
+        with pytest.raises(ConfigError, match=words):
+            on_a_cluster(section, settings, environ)
         return
-    with pytest.raises(ConfigError, match=words):
-        refuse_travelling(section, settings, environ)
+    chosen = on_a_cluster(section, settings, environ)
+    assert uses_proxy(section, chosen) == (words == "proxy")
+    assert chosen.node_login == (words == "login of the node")
+    assert (chosen == settings) == (words != "login of the node")
+
+
+@pytest.mark.parametrize(
+    ("given", "address", "expected"),
+    [
+        ("", "", ("127.0.0.1", 0)),
+        ("", "127.0.0.1:6379", ("127.0.0.1", 0)),
+        ("10.0.0.5", "h:1", ("10.0.0.5", 0)),
+        ("10.0.0.5:8900", "h:1", ("10.0.0.5", 8900)),
+        ("driver.example:8900", "h:1", ("driver.example", 8900)),
+        ("fd00::5", "h:1", ("fd00::5", 0)),
+        ("[fd00::5]", "h:1", ("fd00::5", 0)),
+        ("[fd00::5]:8900", "h:1", ("fd00::5", 8900)),
+        ("0.0.0.0", "h:1", "need an address that leads here"),
+        ("http://10.0.0.5:8900", "h:1", "is not HOST or HOST:PORT"),
+        ("10.0.0.5:99999", "h:1", "is not HOST or HOST:PORT"),
+        ("10.0.0.5:", "h:1", "is not HOST or HOST:PORT"),
+        ("", "no-such-host.invalid:6379", "no way leads from here"),
+    ],
+)
+def test_where_the_model_proxy_listens(given: str, address: str, expected: object) -> None:
+    section = ExecutorSection(kind="ray", ray_address=address, proxy_address=given)
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError, match=expected):
+            proxy_address(section)
+    else:
+        assert proxy_address(section) == expected
+
+
+def test_agents_on_a_cluster_are_not_bound_by_the_memory_of_this_machine() -> None:
+    assert agents_at_once(10_000, lambda _: None, ExecutorSection(kind="ray", ray_address="h:1")) == 10_000
+    assert agents_at_once(10_000, lambda _: None, ExecutorSection(kind="ray")) < 10_000

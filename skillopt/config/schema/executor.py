@@ -24,9 +24,17 @@ class ExecutorSection(Section):
         Annotated[float, Field(gt=0)], Key(flat=("executor_lost_after_seconds",), change="any")
     ] = 60
     """Seconds after which a stopped worker process counts as lost, or one on a node that gives no sign of life."""
-    credentials: Annotated[Literal["refuse", "send"], Key(flat=("executor_credentials",), change="any")] = "refuse"
-    """An agent program's key on a cluster at an address. refuse: it never leaves this machine, and such a run is
-    refused; send: it goes along with each unit, for which the cluster has to use TLS (RAY_USE_TLS=1)."""
+    credentials: Annotated[Literal["proxy", "node", "send"], Key(flat=("executor_credentials",), change="any")] = (
+        "proxy"
+    )
+    """How an agent program on a Ray cluster reaches its model. proxy: through this run's model proxy, with a token that
+    is good for one unit, and the key stays here; node: by the program's login on the node; send: its key goes along
+    with each unit, for which a cluster at an address has to use TLS (RAY_USE_TLS=1)."""
+    proxy_address: Annotated[str, Key(flat=("executor_proxy_address",), change="any")] = ""
+    """Where the model proxy listens and nodes reach it, `HOST` or `HOST:PORT`, an address of this machine; blank: the
+    one from which this machine reaches the cluster's head, at a free port."""
+    proxy_width: Annotated[Annotated[int, Field(ge=0)], Key(flat=("executor_proxy_width",), change="any")] = 0
+    """Model calls of all agent programs at once through the proxy; 0: as many as `env.workers`."""
     ray_address: Annotated[str, Key(flat=("executor_ray_address",), change="any")] = ""
     """Address of a running Ray cluster, `host:6379`; blank starts one on this machine, for this run."""
     ray_namespace: Annotated[str, Key(flat=("executor_ray_namespace",), change="any")] = "skillopt"

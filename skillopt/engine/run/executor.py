@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from skillopt.agents.run import PROGRAM
-from skillopt.agents.settings import AgentSettings
 from skillopt.config import ExecutorSection
-from skillopt.core.errors import ConfigError
 from skillopt.envs.score_work import HANDLERS
 from skillopt.executors.ray import executor as ray
 from skillopt.executors.ray.settings import RaySettings
@@ -50,31 +46,11 @@ def ray_settings(section: ExecutorSection) -> RaySettings:
     )
 
 
-def refuse_travelling(section: ExecutorSection, agent: AgentSettings, environ: Mapping[str, str]) -> None:
-    """Keep an agent's key on this machine. Raises `ConfigError` where it would travel unasked, or in the clear."""
-    if section.kind != "ray" or not section.ray_address:
-        return
-    if agent.login is not None:
-        raise ConfigError(
-            f"{agent.backend} would sign in by the login in {agent.login}, which nodes do not have",
-            hint="set model.exec_base_url and model.exec_api_key, or use executor.kind=local",
-        )
-    if not (agent.api_key or (agent.endpoint is not None and agent.endpoint.api_key)):
-        return
-    if section.credentials == "refuse":
-        raise ConfigError(
-            f"{agent.backend} needs its key on the nodes of {section.ray_address}, and keys do not travel",
-            hint="set executor.credentials: send (with TLS), or use executor.kind=local",
-        )
-    if environ.get("RAY_USE_TLS") != "1" and not section.ray_insecure:
-        raise ConfigError(
-            "executor.credentials=send would send a key in the clear: RAY_USE_TLS is not set",
-            hint="set up TLS for the cluster (RAY_USE_TLS=1 here and on its nodes)",
-        )
-
-
-def agents_at_once(workers: int, emit: Emit) -> int:
-    """How many agent programs run at once: as configured, within this machine's memory. Says so where that is less."""
+def agents_at_once(workers: int, emit: Emit, section: ExecutorSection) -> int:
+    """How many agent programs run at once: as configured, within this machine's memory where they run on it. Says so
+    where that is less."""
+    if section.kind == "ray" and section.ray_address:
+        return workers
     fitting = max(1, int(memory_mb() // PROGRAM.memory_mb))
     if fitting < workers:
         text = (

@@ -19,9 +19,10 @@ from skillopt.config.roles import RoleName, RoleSettings, at_endpoint, role_sett
 from skillopt.core.errors import ConfigError, ModelError, StopRun
 from skillopt.core.offers import offers
 from skillopt.engine.run import targets
+from skillopt.engine.run.agent_keys import create_proxy, on_a_cluster, uses_proxy
 from skillopt.engine.run.batching import Batching, batch_settings, batching
 from skillopt.engine.run.commons import endpoint_pool
-from skillopt.engine.run.executor import agents_at_once, refuse_travelling
+from skillopt.engine.run.executor import agents_at_once
 from skillopt.engine.run.given import Given
 from skillopt.engine.run.secrets import certain, known_secrets
 from skillopt.engine.run.spending.budget import Budget
@@ -145,10 +146,16 @@ class ModelMaker:
         """An agent program as the target."""
         config, keep = self.config, self.run_dir.logs / "agents"
         chosen = targets.agent_settings(config, settings, targets.caller_environment(), keep)
-        refuse_travelling(config.executor, chosen, os.environ)
-        chosen = replace(chosen, executor=self.executor)
+        chosen = replace(on_a_cluster(config.executor, chosen, os.environ), executor=self.executor)
         self.emit.conceal(chosen.secrets)
-        at_once = agents_at_once(config.env.workers, self.emit)
+        if uses_proxy(config.executor, chosen) and not self.replay:
+            proxy = create_proxy(
+                config.executor, chosen, workers=config.env.workers, journal=self.journal, budget=self.budget,
+                pool=self.pool, prices=self.prices,
+            )  # fmt: skip
+            self.stack.push_async_callback(proxy.aclose)
+            chosen = replace(chosen, proxy=proxy)
+        at_once = agents_at_once(config.env.workers, self.emit, config.executor)
         limits = Limits(width=at_once, ceiling=at_once)
         agent = ExecAgent(
             chosen,

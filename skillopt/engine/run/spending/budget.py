@@ -103,6 +103,8 @@ class Budget:
     """Told what is spent (and whether money is unknown) whenever that changes: a later process goes on from there."""
     begun: Spend = field(default_factory=Spend)
     """Of what is reserved, what was spent by starting: programs that a kill would end without a word."""
+    _growing: int = 0
+    """Work under way that waits to be reserved more: nobody need wait for it to settle."""
     _told_at: float = -math.inf
     _warned: set[tuple[str, float]] = field(default_factory=set[tuple[str, float]])
 
@@ -122,6 +124,29 @@ class Budget:
                 hint="give its price in a file named by model.prices, or cap budget.max_tokens instead",
             )
         amount = Spend(1, prompt_tokens + completion_tokens, usd or 0.0)
+        await self._make_room(amount, role, f"{role} {model}", alone=0)
+        self.reserved = self.reserved.plus(amount)
+        return Ticket(amount)
+
+    async def extend(self, ticket: Ticket, *, what: str, tokens: int, usd: float | None) -> None:
+        """Reserve more for work that is under way. It waits for other work to settle while there is any that does not
+        itself wait for more; raises `BudgetExceeded` when it cannot fit."""
+        amount = Spend(0, tokens, usd or 0.0)
+        self._growing += 1
+        try:
+            await self._make_room(amount, what, what, alone=1)
+        finally:
+            self._growing -= 1
+        if not ticket.open:
+            return
+        ticket.amount = ticket.amount.plus(amount)
+        self.reserved = self.reserved.plus(amount)
+        if ticket.begun:
+            self.begun = self.begun.plus(amount)
+            self._remember()
+
+    async def _make_room(self, amount: Spend, role: str, what: str, *, alone: int) -> None:
+        """Wait until an amount fits. `alone` is what of the reserved calls is the caller's own."""
         while True:
             if self.gate is not None:
                 await self.gate()
@@ -129,11 +154,10 @@ class Budget:
             self._check_time(role)
             breach = self._breach(amount)
             if breach is None:
-                self.reserved = self.reserved.plus(amount)
-                return Ticket(amount)
-            if self.reserved.calls == 0:
+                return
+            if self.reserved.calls <= max(alone, self._growing):
                 kept = f"; {breach[3]:g} kept for the sealed test" if breach[3] else ""
-                raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {role} {model}{kept}")
+                raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {what}{kept}")
             await self._settled()
 
     def may_wait(self, role: str) -> None:
