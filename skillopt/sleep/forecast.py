@@ -86,14 +86,17 @@ def forecast(selection: Selection, settings: Settings, known: Mapping[str, Split
     most = 2 * val * max(settings.gate_repeats, settings.gate_max_repeats)
     mined = len(tasks) if settings.llm_mine else 0
     unnamed = sum(not cluster.name for cluster in selection.clusters)
+    dreams = train * settings.dream_factor
     incumbent = train * settings.dream_rollouts + val
+    more = (dreams + settings.recall_k) * settings.dream_rollouts
     trial, confirm = documents * most, documents * samples
-    judged = incumbent + trial + confirm
+    judged = incumbent + more + trial + confirm
     stages: tuple[tuple[str, Range], ...] = (
         ("naming clusters", (0, unnamed)),
         ("mining", (mined, 2 * mined)),
         ("trying rubrics", (0, 6 * pairs + 3 * (len(tasks) - pairs) if settings.llm_mine else 0)),
-        ("incumbent", (incumbent, incumbent)),
+        ("rewording", (dreams, 2 * dreams)),
+        ("incumbent", (incumbent, incumbent + more)),
         ("reflecting", (0, 2 * documents)),
         ("trial", (0, trial)),
         ("confirmation", (0, confirm)),

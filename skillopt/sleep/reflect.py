@@ -109,7 +109,7 @@ async def reflect(
             "budget": str(material.budget),
         },
     )
-    known = {lesson.task.id for lesson in lessons}
+    known = {lesson.task.id: lesson.task.derived_from or lesson.task.id for lesson in lessons}
 
     def read(value: dict[str, JsonValue]) -> list[RuleEdit]:
         return edits_of(value, known)
@@ -117,8 +117,11 @@ async def reflect(
     return await calls.json("optimizer", phase, prompt, read, repeat=0, schema=SCHEMA, max_tokens=4_000)
 
 
-def edits_of(value: dict[str, JsonValue], known: set[str]) -> list[RuleEdit]:
-    """The edits of a reply. Raises `ReplyError`. Evidence that names no train task is left out."""
+def edits_of(value: dict[str, JsonValue], known: Mapping[str, str]) -> list[RuleEdit]:
+    """The edits of a reply. Raises `ReplyError`.
+
+    `known` says for each train task which real one it stands for; evidence that names none is left out.
+    """
     entries = value.get("edits")
     if not isinstance(entries, list):
         raise ReplyError('"edits" must be a list')
@@ -128,7 +131,8 @@ def edits_of(value: dict[str, JsonValue], known: set[str]) -> list[RuleEdit]:
         op = by_name.get(as_text(entry.get("op")))
         if op is None or not isinstance(entry.get("text", ""), str):
             raise ReplyError('each edit needs "op" (add, replace or delete) and "text"')
-        evidence = tuple(e for e in map(as_text, as_array(entry.get("evidence"))) if e in known)
+        named = map(as_text, as_array(entry.get("evidence")))
+        evidence = tuple(dict.fromkeys(known[e] for e in named if e in known))
         text, why = as_text(entry.get("text")), " ".join(as_text(entry.get("why")).split())[:300]
         rule = as_text(entry.get("rule_id")) if op != "add" else ""
         edits.append(RuleEdit(op, "" if op == "delete" else text, rule, evidence, why))

@@ -13,6 +13,7 @@ from pathlib import Path
 from skillopt.core.json_types import as_array, as_text, parse_json
 from skillopt.sleep.digest import MINED
 from skillopt.sleep.ingest import IngestReport, ingest, sources_of
+from skillopt.sleep.mining.archive import TaskArchive
 from skillopt.sleep.mining.clusters import Cluster, ClusterLedger
 from skillopt.sleep.mining.feedback import Phrases
 from skillopt.sleep.mining.requests import requests_of
@@ -46,6 +47,7 @@ def survey(database: StateDatabase, project: Path, settings: Settings, *, now: f
     store = DigestStore(database)
     report = ingest(store, sources_of(settings), project, settings, now=now)
     store.expire(now - settings.digest_days * 86_400)
+    TaskArchive(database).expire(now - settings.digest_days * 86_400)
     phrases = Phrases(settings.neg_feedback, settings.pos_feedback)
     mined = [session for session in store.sessions() if session.origin in MINED]
     requests = [request for session in mined for request in requests_of(session, phrases)]

@@ -6,10 +6,11 @@ the first answer are never shown in a replay. A split is decided once, written t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from skillopt.core.json_types import JsonValue
+from skillopt.core.json_types import JsonValue, as_array, as_object, as_text
 
 Outcome = Literal["success", "fail", "mixed", "unknown"]
 ReferenceKind = Literal["rubric", "rule", "exact", "none"]
@@ -71,3 +72,15 @@ class TaskRecord:
     derived_from: str = ""
     screened: tuple[str, ...] = ()
     """Codes of the content screen met in its texts."""
+
+
+def record_of(entry: Mapping[str, JsonValue]) -> TaskRecord:
+    """A task out of the JSON of `dataclasses.asdict` (checked when it came in)."""
+    judge = as_object(entry.get("judge"))
+    checks = tuple(Check(as_text(c.get("op")), c.get("arg")) for c in map(as_object, as_array(judge.get("checks"))))
+    lists = ("context", "tags", "source_sessions", "screened")
+    values: dict[str, object] = {
+        **entry, **{name: tuple(as_text(part) for part in as_array(entry.get(name))) for name in lists}
+    }  # fmt: skip
+    values["judge"] = Judge(checks) if checks else None
+    return TaskRecord(**values)  # pyright: ignore[reportArgumentType]

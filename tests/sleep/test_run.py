@@ -72,6 +72,10 @@ def answer(prompt: str) -> str:
             "rubric": ["breaking changes stand first"], "checks": [{"op": "regex", "arg": r"\ABreaking"}],
             "needs_tools": False, "needs_files": False,
         })  # fmt: skip
+    if "You reword one request" in prompt:
+        number = prompt.partition("This is wording ")[2].partition(";")[0]
+        asked = prompt.partition("The request:\n")[2].partition("Write it as")[0].strip().strip("`").strip()
+        return json.dumps({"request": asked if "cache" in asked else f"Once more ({number}): {asked}"})
     if "You judge one reply" in prompt:
         reply = prompt.partition("The reply:\n")[2]
         met = 0 <= reply.find("Breaking") < reply.find("Added")
@@ -417,3 +421,29 @@ def test_scope_all_holds_a_night_for_each_known_project_and_no_lesson_crosses(
     manifest.write_text("{")
     [broken] = [row for row in nights(tmp_path / "state") if row.project == ask.project]
     assert broken.verdict == "unreadable" and "manifest.json" in broken.problem
+
+
+def test_dreams_and_recalled_tasks_are_trained_on_and_never_held_out(ask, server: Server, tmp_path: Path) -> None:
+    first = json.loads(ask("run", *NIGHT)[1])
+    held_out = {t["id"] for t in _pinned(tmp_path, first["night"]) if t["split"] == "val"}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "dream_factor": 2, "recall_k": 3}))
+    plan = json.loads(ask("plan", "--json", "--max-tasks", "6")[1])
+    assert plan["stages"]["rewording"] == [2 * plan["n_train"], 4 * plan["n_train"]]
+    code, told = ask("run", *NIGHT, "--max-tasks", "6")
+    tasks = _pinned(tmp_path, json.loads(told)["night"])
+    by_origin = {name: [t for t in tasks if t["origin"] == name] for name in ("real", "dream", "recall")}
+    own = {t["id"] for t in by_origin["real"] if t["split"] == "train"}
+    assert code == 0 and len(by_origin["real"]) == 6 and len(by_origin["recall"]) == 3
+    assert not held_out & {t["id"] for t in by_origin["recall"]} and not own & {t["id"] for t in by_origin["recall"]}
+    assert {t["split"] for t in (*by_origin["dream"], *by_origin["recall"])} == {"train"}
+    reworded = {name for name in own if not any("cache" in t["intent"] for t in tasks if t["id"] == name)}
+    assert {t["derived_from"] for t in by_origin["dream"]} == reworded  # the others came back in the same words
+    assert len(by_origin["dream"]) == 2 * len(reworded)
+    assert any("Once more (2)" in p and "standing instructions are" in p for p in server.prompts)
+    ids = {t["id"] for t in by_origin["real"]} | {t["id"] for t in by_origin["recall"]}
+    assert all(set(edit["evidence"]) <= ids for edit in json.loads(told)["edits"])
+
+
+def _pinned(tmp_path: Path, night: str) -> list[dict]:
+    return json.loads(next(tmp_path.glob(f"state/projects/*/nights/{night}/inputs.json")).read_text())["tasks"]

@@ -59,7 +59,7 @@ def test_flag_over_environment_over_project_over_file_over_default(tmp_path: Pat
         ({"projects": ["all", "/shop"]}, ["absolute paths"]),
         ("{", ["is not JSON"]),
         ("[]", ["one JSON object"]),
-        ({"dream_factor": 2}, ["dream_factor is 2, and rewording tasks is not built", "the default is 0"]),
+        ({"dream_factor": -1}, ["dream_factor is -1", "at least 0"]),
         ({"replay_tiers": ["text", "worktree"]}, ["replays with files or tools is not built"]),
         ({"multi_skill_report": True}, ["multi_skill_fanout is True", "is not built"]),
         ({"per_project": {"/nowhere": {"test_command": "make"}}}, ["test_command is 'make'", "is not built"]),

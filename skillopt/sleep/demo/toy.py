@@ -76,5 +76,5 @@ def inputs(project: Path, night: str) -> NightInputs:
         targets=tuple(found),
         bases={target.name: target.read() for target in found},
         supports={"chg": 18, "msg": 4},
-        facts={"n_sessions": 22, "sessions_by_class": {"human": 22}},
+        facts={"n_sessions": 22, "sessions_by_class": {"demo": {"human": 22}}},
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.digest import MINED
 from skillopt.sleep.errors import Refused
+from skillopt.sleep.mining.archive import TaskArchive
 from skillopt.sleep.mining.similarity import LIGHT_WORDS, tokens_of
 from skillopt.sleep.mining.split import Shares, SplitLedger
 from skillopt.sleep.mining.task_file import read_task_file
@@ -96,6 +97,7 @@ async def mined_inputs(
     shares = Shares(settings.val_fraction, settings.test_fraction, settings.seed)
     splits = SplitLedger(database).decide(usable, shares, now=now)
     tasks = [replace(task, split=splits.get(task.id, task.split)) for task in tasks]
+    TaskArchive(database).keep([task for task in tasks if task.id in splits])
     facts: dict[str, JsonValue] = {
         "n_sessions": seen.sessions,
         "sessions_by_class": {source: dict(origins) for source, origins in seen.by_origin.items()},

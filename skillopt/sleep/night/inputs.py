@@ -13,7 +13,7 @@ from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_number,
 from skillopt.sleep.errors import StateError
 from skillopt.sleep.proposal.targets import Kind, Target
 from skillopt.sleep.state.private import write_text
-from skillopt.sleep.task import Check, Judge, TaskRecord
+from skillopt.sleep.task import TaskRecord, record_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def pinned(path: Path) -> NightInputs | None:
     return NightInputs(
         night=as_text(value.get("night")),
         project=as_text(value.get("project")),
-        tasks=tuple(task_of(as_object(task)) for task in as_array(value.get("tasks"))),
+        tasks=tuple(record_of(as_object(task)) for task in as_array(value.get("tasks"))),
         targets=tuple(_target(as_object(target)) for target in as_array(value.get("targets"))),
         bases={name: None if text is None else base64.b64decode(as_text(text)) for name, text in bases.items()},
         supports={name: int(as_number(n) or 0) for name, n in as_object(value.get("supports")).items()},
@@ -107,16 +107,6 @@ def _target(entry: Mapping[str, JsonValue]) -> Target:
         hosts=_texts(entry.get("hosts")),
         note=as_text(entry.get("note")),
     )
-
-
-def task_of(entry: Mapping[str, JsonValue]) -> TaskRecord:
-    """A task as `pin` wrote it (checked when it came in)."""
-    judge = as_object(entry.get("judge"))
-    checks = tuple(Check(as_text(c.get("op")), c.get("arg")) for c in map(as_object, as_array(judge.get("checks"))))
-    lists = ("context", "tags", "source_sessions", "screened")
-    values: dict[str, object] = {**entry, **{name: _texts(entry.get(name)) for name in lists}}
-    values["judge"] = Judge(checks) if checks else None
-    return TaskRecord(**values)  # pyright: ignore[reportArgumentType]
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:

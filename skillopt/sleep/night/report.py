@@ -6,9 +6,10 @@ Everything that somebody else wrote is redacted and escaped. The numbers come fr
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
-from skillopt.core.json_types import JsonValue
+from skillopt.core.json_types import JsonValue, as_array, as_object, as_text
 from skillopt.core.outcome import Missing, Scored
 from skillopt.sleep.meter import Spent
 from skillopt.sleep.night.course import NightResult
@@ -143,6 +144,28 @@ def _overview(result: NightResult, power: Power) -> list[str]:
                      f"passed {power.error:.1%} of simulated nights.")  # fmt: skip
     else:
         lines.append("This hold-out is too small for gains below 50%.")
+    return [*lines, "", *_read_in(result)]
+
+
+def _read_in(result: NightResult) -> list[str]:
+    """Where the tasks come from: sessions, kinds of request with their support, tiers, notes."""
+    inputs, lines = result.inputs, ["## What was read", ""]
+    for source, origins in as_object(inputs.facts.get("sessions_by_class")).items():
+        counted = as_object(origins)
+        lines.append(f"- sessions of {_escaped(source)}: " + ", ".join(f"{n} {name}" for name, n in counted.items()))
+    clusters: dict[str, list[TaskRecord]] = {}
+    for task in inputs.tasks:
+        if task.origin == "real":
+            clusters.setdefault(task.cluster_id, []).append(task)
+    for cluster, tasks in clusters.items():
+        lines.append(f"- kind {cluster}, {inputs.supports.get(cluster, len(tasks))} sessions, {len(tasks)} tasks: "
+                     f"\u201c{_escaped(clean(tasks[0].intent, 100))}\u201d")  # fmt: skip
+    tiers = Counter(task.tier for task in inputs.tasks)
+    lines.append("- tasks by tier: " + (", ".join(f"{n} {tier}" for tier, n in sorted(tiers.items())) or "none"))
+    for origin, what in (("recall", "recalled from earlier nights"), ("dream", "reworded from tonight's")):
+        n = sum(task.origin == origin for task in inputs.tasks)
+        lines += [f"- {n} tasks {what}, to learn from only"] if n else []
+    lines += [f"- {_escaped(as_text(note))}" for note in as_array(inputs.facts.get("notes"))]
     return [*lines, ""]
 
 

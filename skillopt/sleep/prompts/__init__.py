@@ -16,7 +16,7 @@ from pathlib import Path
 from skillopt.core.hashing import digest
 from skillopt.sleep.errors import SettingsError
 
-NAMES = ("miner", "attempt", "judge", "reflect")
+NAMES = ("miner", "attempt", "judge", "reflect", "dream")
 _PLACE = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
 
 

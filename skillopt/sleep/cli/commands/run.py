@@ -15,7 +15,9 @@ from skillopt.sleep.cli.scope import each_project
 from skillopt.sleep.cli.survey_lines import survey_lines
 from skillopt.sleep.errors import Refused
 from skillopt.sleep.forecast import forecast
+from skillopt.sleep.mining.archive import TaskArchive
 from skillopt.sleep.mining.split import SplitLedger
+from skillopt.sleep.night.enlarge import enlarged
 from skillopt.sleep.night.gather import Desk, file_inputs, hosts_of, mined_inputs
 from skillopt.sleep.night.inputs import pin, pinned
 from skillopt.sleep.night.mine import Miner
@@ -87,6 +89,9 @@ async def _held(
             names = {cluster.id: cluster.name for cluster in seen.clusters}
             miner = Miner(room.calls, room.prompts, room.judging, room.evidence, names)
             inputs = await mined_inputs(database, seen, miner, settings, desk, paths.project, night, now=now)
+        if not room.inputs_path.is_file():
+            recalled = TaskArchive(database).recalled(inputs.tasks, settings.recall_k)
+            inputs = await enlarged(inputs, recalled, settings.dream_factor, room.calls, room.prompts, room.evidence)
         pin(room.inputs_path, inputs)
         return await held(room, inputs, call.say if settings.progress else lambda _: None)
 
