@@ -6,16 +6,18 @@ returns comes back with a word for its kind, because a `Scored` and a pair have 
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import cast
 
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.core.outcome import Pending, Scored
+from skillopt.core.outcome import Missing, Pending, Scored
 from skillopt.core.rollout import Rollout
+from skillopt.envs.data.plain import plain
 from skillopt.work.functions import load, source_digest
 from skillopt.work.handling import Unit
 from skillopt.work.registry import Handler
@@ -60,7 +62,7 @@ def call_scorer(payload: JsonObject, unit: Unit) -> JsonObject | Awaitable[JsonO
         )
     rollout = rollout_of(cast("JsonObject", payload["rollout"]))
     given: Mapping[str, object] = arguments(str(payload["answer"]), rollout)
-    value = found(*[given[name] for name in cast("Sequence[str]", payload["names"])])
+    value = called(found, cast("Sequence[str]", payload["names"]), given)
     return _later(cast("Awaitable[object]", value)) if hasattr(value, "__await__") else packed(value)
 
 
@@ -74,6 +76,19 @@ def arguments(answer: str, rollout: Rollout) -> dict[str, object]:
     }
 
 
+def called(function: Callable[..., object], names: Sequence[str], given: Mapping[str, object]) -> object:
+    """Call a scoring function with what it asked for; what it takes by name only is given by name."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()
+    by_name = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    return function(
+        *[given[name] for name in names if name not in by_name],
+        **{name: given[name] for name in names if name in by_name},
+    )
+
+
 async def _later(value: Awaitable[object]) -> JsonObject:
     return packed(await value)
 
@@ -81,11 +96,15 @@ async def _later(value: Awaitable[object]) -> JsonObject:
 def packed(value: object) -> JsonObject:
     """A returned value as JSON with its kind."""
     if isinstance(value, Scored):
-        return {"scored": cast("JsonObject", asdict(value))} if _is_json(asdict(value)) else {"repr": repr(value)}
+        fields = asdict(value) if _is_json(asdict(value)) else plain(asdict(value))
+        return {"scored": cast("JsonObject", fields)} if _is_json(fields) else {"repr": repr(value)}
+    if isinstance(value, Missing):
+        return {"missing": value.error}
     if isinstance(value, tuple):
         parts = cast("tuple[object, ...]", value)
         return {"tuple": [packed(part) for part in parts]}
-    return {"value": cast("JsonValue", value)} if _is_json(value) else {"repr": repr(value)}
+    found = value if _is_json(value) else plain(value)
+    return {"value": cast("JsonValue", found)} if _is_json(found) else {"repr": repr(value)}
 
 
 def unpacked(answer: JsonObject) -> object:
@@ -93,6 +112,8 @@ def unpacked(answer: JsonObject) -> object:
     if "scored" in answer:
         fields = cast("Mapping[str, object]", answer["scored"])
         return Scored(**fields)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    if "missing" in answer:
+        return Missing(str(answer["missing"]))
     if "tuple" in answer:
         return tuple(unpacked(part) for part in cast("Sequence[JsonObject]", answer["tuple"]))
     return answer["value"] if "value" in answer else Unusable(str(answer["repr"]))

@@ -237,22 +237,25 @@ def _positional(function: Callable[..., object]) -> int:
 
 
 class Left(Exception):
-    """Carries a `SystemExit` out of a worker thread: raised as it is, it would end the event loop."""
+    """Carries a `SystemExit`, `KeyboardInterrupt` or `CancelledError` that a function raised out of its thread: raised
+    as it is, it would end the event loop or look like an order to stop."""
 
-    def __init__(self, error: SystemExit) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
 
 
 async def in_thread(function: Callable[..., object], *arguments: object) -> object:
-    """Call a plain function in a worker thread. Its `SystemExit` comes back as `Left`."""
+    """Call a plain function in a worker thread. What it raises that is no `Exception` comes back as `Left`."""
     return await asyncio.to_thread(_guarded, function, arguments)
 
 
 def _guarded(function: Callable[..., object], arguments: tuple[object, ...]) -> object:
     try:
         return function(*arguments)
-    except SystemExit as error:
+    except Exception:
+        raise
+    except BaseException as error:
         raise Left(error) from error
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
+import sqlite3
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import skillopt
 from skillopt.api.given.cut import cut_for
@@ -100,6 +107,71 @@ def test_whatever_holds_items(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("outputs")), "a plan writes nothing"
 
 
+@dataclasses.dataclass
+class Task:
+    question: str
+    answer: str
+    due: date = date(2026, 3, 1)
+
+
+class Pair(NamedTuple):
+    question: str
+    answer: str
+
+
+class Checked(BaseModel):
+    question: str
+    answer: str
+
+
+class Arrow(Frame):
+    def to_pylist(self) -> list[dict[str, Any]]:
+        return self.rows
+
+
+class Lazy(Frame):
+    def collect_schema(self) -> None: ...
+
+    def collect(self) -> Polars:
+        return Polars(self.rows)
+
+
+@pytest.mark.parametrize("made", [Task, Pair, Checked])
+def test_rows_with_named_fields_are_items(made: Callable[..., object]) -> None:
+    held = held_items([made(question=row["question"], answer=row["answer"]) for row in ITEMS], 42)
+    found = {(row.data["question"], row.data["answer"]) for split in SPLITS for row in held.rows[split]}
+    assert found == {(row["question"], row["answer"]) for row in ITEMS}
+    if made is Task:
+        assert held.rows["test"][0].data["due"] == "2026-03-01"
+
+
+def test_rows_of_a_database_and_tables_of_other_libraries_are_items() -> None:
+    base = sqlite3.connect(":memory:")
+    base.row_factory = sqlite3.Row
+    base.execute("create table tasks (id, question, answer)")
+    base.executemany("insert into tasks values (:id, :question, :answer)", ITEMS)
+    for items in (base.execute("select * from tasks"), Arrow(ITEMS), Lazy(ITEMS)):
+        assert held_items(items, 42).digest == held_items(ITEMS, 42).digest, type(items)
+
+
+def test_values_of_other_libraries_become_those_of_json() -> None:
+    odd = {"n": numpy.int64(3), "x": numpy.float32(0.5), "ok": numpy.bool_(True), "v": numpy.arange(2), "t": (1, 2),
+           "cost": Decimal("2.50"), "at": datetime(2026, 3, 1, 12), "file": Path("a/b"),
+           "nan": float("nan")}  # fmt: skip
+    held = held_items([{**row, **odd} for row in ITEMS], 42)
+    row = held.rows["train"][0].data
+    assert {name: row[name] for name in odd} == {
+        "n": 3, "x": 0.5, "ok": True, "v": [0, 1], "t": [1, 2], "cost": 2.5, "at": "2026-03-01T12:00:00", "file": "a/b",
+        "nan": None,
+    }  # fmt: skip
+
+
+def test_copies_in_a_list_are_left_out_and_told() -> None:
+    forecast = plan([*ITEMS, *ITEMS[:2]])
+    assert sizes(forecast) == (12, 12, 16)
+    assert "the items: 2 exact copies of other rows left out" in forecast.warnings
+
+
 @pytest.mark.parametrize("count", [0, 1, 11])
 def test_too_few_items_are_refused_with_what_they_could_show(count: int, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"^{count} item") as caught:
@@ -118,9 +190,10 @@ def test_what_is_wrong_with_items_is_one_line() -> None:
     wrong: list[tuple[Any, str]] = [
         ([*ITEMS, "text"], r"items\[40\] is str"),
         ([*ITEMS, {"question": "q", "answer": {1, 2}}], r"items\[40\]: field 'answer' has no JSON form"),
-        ([*ITEMS, {"question": "q", "answer": float("nan")}], r"items\[40\]: field 'answer' has no JSON form"),
+        ([*ITEMS, {"question": "q", "answer": float("inf")}], r"items\[40\]: field 'answer' has no JSON form"),
         ([*ITEMS, {**ITEMS[0], "question": "another"}], "item id 'box-0' stands twice"),
         (42, "items cannot be int"),
+        ("", "items is a blank text"),
         ({"a": 1}, "items cannot be dict"),
     ]
     for items, words in wrong:

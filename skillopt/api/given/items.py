@@ -7,7 +7,7 @@ written items read back are the same items. Nothing is written here.
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,8 @@ from skillopt.core.item import SPLITS, Item
 from skillopt.core.json_types import JsonValue
 from skillopt.envs.base import Splits
 from skillopt.envs.data.loading import Row
-from skillopt.envs.data.own import reshaped, without_copies
+from skillopt.envs.data.own import copies_left_out, reshaped, without_copies
+from skillopt.envs.data.plain import plain
 from skillopt.envs.data.splits import CUT_REASON
 
 FEWEST = 12
@@ -42,6 +43,8 @@ class HeldItems:
     """How a list was cut; blank for given splits."""
     why: str = ""
     """The reason for that cut."""
+    notes: tuple[str, ...] = ()
+    """What else was done to the list."""
 
     @property
     def digest(self) -> str:
@@ -51,18 +54,17 @@ class HeldItems:
     @property
     def manifest(self) -> dict[str, JsonValue]:
         """What `split_manifest.json` says of a cut list; empty for given splits."""
+        if not self.cut:
+            return {}
         counts: dict[str, JsonValue] = {split: len(self.rows[split]) for split in SPLITS}
-        return (
-            {
-                "source": "items of a Python program",
-                "mode": "content hash",
-                "cut": self.cut,
-                CUT_REASON: self.why,
-                "counts": counts,
-            }
-            if (self.cut)
-            else {}
-        )
+        found: dict[str, JsonValue] = {
+            "source": "items of a Python program",
+            "mode": "content hash",
+            "cut": self.cut,
+            CUT_REASON: self.why,
+            "counts": counts,
+        }
+        return {**found, **({"warnings": list(self.notes)} if self.notes else {})}
 
 
 def held_items(items: ItemsLike, seed: int) -> HeldItems:
@@ -70,14 +72,17 @@ def held_items(items: ItemsLike, seed: int) -> HeldItems:
     if isinstance(items, Splits):
         return split_items(items.train, items.selection, items.test)
     rows, typed = _rows(items, "items")
-    rows, _ = without_copies(rows)
+    rows, dropped = without_copies(rows)
     refuse_few(len(rows))
     order = sorted(rows, key=lambda row: text_digest(f"{seed}:{digest(dict(row.data))}"))
     cut = cut_for(len(order))
     train, selection, _ = cut.sizes
     parts = (order[:train], order[train : train + selection], order[train + selection :])
     rows_of = {split: tuple(part) for split, part in zip(SPLITS, parts, strict=True)}
-    return HeldItems(rows_of, typed, cut=f"{cut.words}, seed {seed}", why=f"items cut {cut.words}: {cut.reason}")
+    notes = (copies_left_out("the items", dropped),) if dropped else ()
+    return HeldItems(
+        rows_of, typed, cut=f"{cut.words}, seed {seed}", why=f"items cut {cut.words}: {cut.reason}", notes=notes
+    )
 
 
 def split_items(train: object, selection: object, test: object) -> HeldItems:
@@ -116,15 +121,23 @@ def _rows(items: object, name: str) -> tuple[list[Row], bool]:
             data: dict[str, object] = {"id": entry.id, **entry.data}
             if entry.task_type:
                 data, typed = {**data, "task_type": entry.task_type}, True
-        elif isinstance(entry, Mapping):
-            named = {str(key): value for key, value in cast("Mapping[object, object]", entry).items()}
-            data = dict(reshaped(named))
         else:
-            raise DataError(
-                f"{where} is {type(entry).__name__}", hint="an item is a dict with named fields, or an Item"
-            )
-        rows.append(_identified(data, where))
+            data = dict(reshaped(_named(entry, where)))
+        rows.append(_identified(cast("dict[str, object]", plain(data)), where))
     return rows, typed
+
+
+def _named(entry: object, where: str) -> Mapping[str, object]:
+    """The named fields of whatever has some: a mapping, a dataclass, a named tuple, a Pydantic model, a row."""
+    if dataclasses.is_dataclass(entry) and not isinstance(entry, type):
+        return {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
+    for method in ("_asdict", "model_dump"):
+        if callable(found := getattr(entry, method, None)) and not isinstance(entry, type):
+            return cast("Callable[[], Mapping[str, object]]", found)()
+    if isinstance(entry, Mapping) or (hasattr(entry, "keys") and hasattr(entry, "__getitem__")):
+        fields = cast("Mapping[object, object]", entry)
+        return {str(key): fields[key] for key in fields.keys()}  # noqa: SIM118 - a row of sqlite3 iterates its values
+    raise DataError(f"{where} is {type(entry).__name__}", hint="an item is a dict with named fields, or an Item")
 
 
 def _identified(data: dict[str, object], where: str) -> Row:
@@ -141,21 +154,18 @@ def _identified(data: dict[str, object], where: str) -> Row:
 
 
 def _entries(items: object, name: str) -> Sequence[object]:
-    """The entries of a list, a generator or a data frame (pandas or polars, told by their methods)."""
-    if hasattr(items, "to_dicts"):
-        return _without_nan(cast("Callable[[], list[dict[str, object]]]", getattr(items, "to_dicts"))())  # noqa: B009
+    """The entries of a list, a generator or a table (polars, Arrow or pandas, told by their methods)."""
+    if hasattr(items, "collect_schema") and hasattr(items, "collect"):  # a lazy frame of polars
+        items = cast("Callable[[], object]", getattr(items, "collect"))()  # noqa: B009
+    for method in ("to_dicts", "to_pylist"):
+        if callable(found := getattr(items, method, None)):
+            return cast("Callable[[], list[object]]", found)()
     if hasattr(items, "to_dict") and hasattr(items, "columns"):
-        records = cast("Callable[[str], list[dict[str, object]]]", getattr(items, "to_dict"))  # noqa: B009
-        return _without_nan(records("records"))
+        return cast("Callable[[str], list[object]]", getattr(items, "to_dict"))("records")  # noqa: B009
     if isinstance(items, Iterable) and not isinstance(items, (str, bytes, Mapping)):
         return list(cast("Iterable[object]", items))
     kind = type(cast("object", items)).__name__
     raise DataError(f"{name} cannot be {kind}", hint="give a list of dicts, a data frame, Splits, or a path")
-
-
-def _without_nan(records: list[dict[str, object]]) -> list[dict[str, object]]:
-    """A data frame's way to say that nothing is there."""
-    return [{k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()} for row in records]
 
 
 _SHOWN = ("prompt", "question", "input", "task", "text", "query", "problem", "instruction")

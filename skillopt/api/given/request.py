@@ -208,6 +208,8 @@ class _Making:
     def _say_path(self, path: Path) -> None:
         self._say_jsonl()
         address = str(path)
+        if self.asked.items == "":
+            raise DataError("items is a blank text", hint="give a list of dicts, a data frame, Splits, or a path")
         if is_hub_address(path):
             hub = hub_file(path)
             path, address = hub.path, hub.address

@@ -98,18 +98,18 @@ def weighted(*parts: tuple[ScorerLike, float], passes: float | None = None) -> C
     return Combined("weighted", tuple(part for part, _ in parts), tuple(weight for _, weight in parts), passes)
 
 
-def exact() -> Spec:
+def exact(**options: object) -> Spec:
     """Right when the answer is one of the gold values, letter by letter.
 
-    >>> exact()
-    {'name': 'exact'}
+    >>> exact(ignore_case=True)
+    {'name': 'exact', 'ignore_case': True}
     """
-    return {"name": "exact"}
+    return {"name": "exact", **options}
 
 
-def normalised() -> Spec:
+def normalised(**options: object) -> Spec:
     """Right up to case, articles, punctuation and spaces; soft is the token F1."""
-    return {"name": "normalised"}
+    return {"name": "normalised", **options}
 
 
 def contains(**options: object) -> Spec:

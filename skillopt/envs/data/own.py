@@ -29,8 +29,13 @@ def own_rows(found: ItemFile, *, name: str = "the items") -> ItemFile:
         )
     kept, dropped = without_copies(rows)
     if dropped:
-        notes.append(f"{name}: {dropped} exact cop{'ies' if dropped > 1 else 'y'} of other rows left out")
+        notes.append(copies_left_out(name, dropped))
     return ItemFile(kept, tuple(notes))
+
+
+def copies_left_out(name: str, count: int) -> str:
+    """The sentence for it."""
+    return f"{name}: {count} exact cop{'ies' if count > 1 else 'y'} of other rows left out"
 
 
 def without_copies(rows: Sequence[Row]) -> tuple[list[Row], int]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 from skillopt.core.errors import ConfigError, DataError
+from skillopt.envs.data.plain import plain
 from skillopt.envs.data.rows import ItemFile, Row
 
 _AT_ONCE = 64
@@ -47,7 +46,7 @@ def parquet_rows(path: Path) -> ItemFile:
             if _holds_bytes(value):
                 dropped[name] = None
             elif name != "__index_level_0__":  # the index of a data frame
-                data[name] = _plain(value)
+                data[name] = _finite(plain(value))
         rows.append(Row(data, row.where))
     left_out = f"{path}: left out, because they hold bytes: {', '.join(dropped)}"
     return ItemFile(rows, (left_out,) if dropped else ())
@@ -61,15 +60,10 @@ def _holds_bytes(value: Any) -> bool:
     return isinstance(value, (bytes, bytearray))
 
 
-def _plain(value: Any) -> Any:
+def _finite(value: object) -> object:
+    """What is beyond all numbers is no value of a task."""
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+        return {str(k): _finite(v) for k, v in cast("Mapping[object, object]", value).items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in cast("Sequence[Any]", value)]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    return str(value) if isinstance(value, timedelta) else value
+        return [_finite(inner) for inner in cast("Sequence[object]", value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,8 +2,9 @@
 
 It is called by the names of its parameters: `answer` (the extracted answer), `item` (the item's fields), `trajectory`
 (the conversation as a list of dicts), `rollout` (everything at once, not scored yet). Two parameters with other names
-are the answer and the item. It may return a bool, a number from 0 to 1, a `Scored`, a dict with `hard`, `soft`,
-`fail_reason` and `feedback`, or a pair (score, feedback). Feedback is what an analyst reads beside a training item.
+are the answer and the item. It may return a bool, a number from 0 to 1 (NumPy's too), a `Scored`, a dict with `hard`
+(or `score`), `soft`, `fail_reason` and `feedback`, or a pair (score, feedback); and a `Missing` where it could not
+score. Feedback is what an analyst reads beside a training item.
 
 A plain function runs in a worker thread, an `async` one on the loop. Whatever it raises, `SystemExit` included, is a
 `DataError` that names the item and keeps the exception as its cause: a crash of the scorer is not a wrong answer.
@@ -20,8 +21,10 @@ from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError, DataError, SkillOptError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonValue
-from skillopt.core.outcome import Scored, checked
+from skillopt.core.outcome import Missing, Scored, checked
 from skillopt.core.rollout import Rollout
+from skillopt.envs.data.plain import plain_scalar
+from skillopt.envs.score_work import arguments, called
 from skillopt.envs.scoring import Left, crashed, in_thread
 
 PARAMETERS = ("answer", "item", "trajectory", "rollout")
@@ -30,7 +33,8 @@ FEEDBACK = "feedback"
 
 _KEYS = {"hard", "soft", "fail_reason", FEEDBACK}
 _SHAPES = (
-    "return a number from 0 to 1, a bool, a Scored, (score, feedback), or a dict with hard, soft, fail_reason, feedback"
+    "return a number from 0 to 1, a bool, a Scored, a Missing, (score, feedback), or a dict with hard (or score), "
+    "soft, fail_reason, feedback"
 )
 
 ScorerFunction = Callable[..., object]
@@ -58,13 +62,14 @@ class Calling:
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         required = [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
         only_named = [p.name for p in parameters if p.default is p.empty and p.kind is inspect.Parameter.KEYWORD_ONLY]
-        if not only_named and (required == ["rollout"] or {"answer", "item"} <= set(required) <= set(PARAMETERS)):
-            return cls(function, tuple(required), who)
+        names = [*required, *only_named]
+        if names == ["rollout"] or {"answer", "item"} <= set(names) <= set(PARAMETERS):
+            return cls(function, tuple(names), who)
         catches_all = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         if not only_named and (len(required) == 2 or (catches_all and len(required) < 2)):
             return cls(function, ("answer", "item"), who)
         raise ConfigError(
-            f"the scorer {who} takes ({', '.join([*required, *only_named])})",
+            f"the scorer {who} takes ({', '.join(names)})",
             hint="a scorer takes (answer, item), (answer, item, trajectory) or (rollout)",
         )
 
@@ -76,21 +81,15 @@ class Calling:
             getattr(function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
         )
 
-    async def __call__(self, answer: str, rollout: Rollout) -> Scored:
+    async def __call__(self, answer: str, rollout: Rollout) -> Scored | Missing:
         """Score one attempt. Raises `DataError` for whatever the function raises or returns that is no score."""
         item = rollout.item
-        given: Mapping[str, object] = {
-            "answer": answer,
-            "item": dict(item.data),
-            "trajectory": [dict(entry) for entry in rollout.trajectory],
-            "rollout": rollout,
-        }
-        arguments = [given[name] for name in self.names]
+        given = arguments(answer, rollout)
         try:
             if self.is_async:
-                result = await cast("Awaitable[object]", self.function(*arguments))
+                result = await cast("Awaitable[object]", called(self.function, self.names, given))
             else:
-                result = await in_thread(self.function, *arguments)
+                result = await in_thread(called, self.function, self.names, given)
                 if inspect.isawaitable(result):
                     result = await cast("Awaitable[object]", result)
         except Left as left:
@@ -99,30 +98,40 @@ class Calling:
             raise
         except (Exception, SystemExit) as error:
             raise crashed(item.id, f"the scorer {self.who}", error) from error
-        return checked(item.id, self.scored(result, answer, item.id))
+        return self.outcome(result, answer, item.id)
 
-    def scored(self, result: object, answer: str, item_id: str) -> Scored:
-        """What the function returned as a `Scored`, not checked for its range."""
-        plain, feedback = _pair(result)
-        if isinstance(plain, Scored):
-            return _with_feedback(plain, feedback)
-        values = cast("Mapping[str, object]", plain) if isinstance(plain, Mapping) else {"hard": plain}
+    def outcome(self, result: object, answer: str, item_id: str) -> Scored | Missing:
+        """What the function returned. Raises `DataError` for what is no score."""
+        said, feedback = _pair(result)
+        if isinstance(said, Missing):
+            return said
+        if isinstance(said, Scored):
+            numbers = replace(said, hard=cast("float", _number(said.hard)), soft=cast("float", _number(said.soft)))
+            return checked(item_id, _with_feedback(numbers, feedback))
+        values = dict(cast("Mapping[str, object]", said)) if isinstance(said, Mapping) else {"hard": said}
+        if "hard" not in values and "score" in values:
+            values["hard"] = values.pop("score")
         if "hard" not in values or values.keys() - _KEYS:
             raise DataError(f"item {item_id!r}: the scorer {self.who} returned {result!r}", hint=_SHAPES)
-        hard, soft = values["hard"], values.get("soft")
-        hard = float(hard) if isinstance(hard, bool) else hard
+        hard, soft = _number(values["hard"]), _number(values.get("soft"))
         scored = Scored(
             cast("float", hard),  # `checked` refuses what is no number
             cast("float", hard if soft is None else soft),
             str(values.get("fail_reason") or ""),
             predicted=answer,
         )
-        return _with_feedback(scored, values.get(FEEDBACK) if feedback is None else feedback)
+        return checked(item_id, _with_feedback(scored, values.get(FEEDBACK) if feedback is None else feedback))
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """What of an attempt, besides its text, the function sees."""
         sees_more = {"trajectory", "rollout"} & set(self.names)
         return digest([dict(entry) for entry in attempt.trajectory]) if sees_more else ""
+
+
+def _number(value: object) -> object:
+    """A yes or no as a number, and another library's number as Python's; NaN stays the fault that it is."""
+    found = value if isinstance(value, float) else plain_scalar(value)
+    return float(found) if isinstance(found, bool) else found
 
 
 def _pair(result: object) -> tuple[object, object]:

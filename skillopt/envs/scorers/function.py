@@ -20,7 +20,7 @@ from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import text_digest
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
-from skillopt.core.outcome import Outcome, checked
+from skillopt.core.outcome import Outcome
 from skillopt.envs.score_work import payload_of, unpacked
 from skillopt.envs.scorers.base import Gold, Scorer
 from skillopt.envs.scorers.calling import Calling
@@ -118,7 +118,7 @@ class Function(Scorer):
             result = unpacked(await executor.run(work))
         except WorkFailed as error:
             raise _fault(f"item {item.id!r}: the scorer {self.function}", error) from error
-        return checked(item.id, calling.scored(result, answer, item.id))
+        return calling.outcome(result, answer, item.id)
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """A function may be random or cost something, so its scores are stored; see `Calling.rests_on`."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 import threading
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
+import numpy
 import pytest
 
 from skillopt.agents.base import Attempt
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
-from skillopt.core.outcome import Pending, Scored
+from skillopt.core.outcome import Missing, Pending, Scored
 from skillopt.core.rollout import Rollout
+from skillopt.envs.score_work import arguments, called, packed, unpacked
 from skillopt.envs.scorers.base import Gold
 from skillopt.envs.scorers.calling import Calling
 from skillopt.envs.scorers.choose import build_scorer
@@ -24,7 +31,9 @@ ROLLOUT = Rollout(Item("q1", {"answer": "4"}), "h", Pending(), trajectory=TRAJEC
 
 
 async def call(function: Callable[..., object], answer: str = "4") -> Scored:
-    return await Calling.of(function, "mine")(answer, ROLLOUT)
+    outcome = await Calling.of(function, "mine")(answer, ROLLOUT)
+    assert isinstance(outcome, Scored)
+    return outcome
 
 
 async def test_it_is_called_by_the_names_of_its_parameters() -> None:
@@ -75,6 +84,12 @@ async def test_it_is_called_by_the_names_of_its_parameters() -> None:
         ({"hard": 0, "soft": 0.5, "fail_reason": "unit", "feedback": "say it"}, 0, 0.5, "unit", "say it"),
         (Scored(1.0, 0.5), 1.0, 0.5, "", None),
         ((Scored(0.0, 0.5, fail_reason="x"), "why"), 0.0, 0.5, "x", "why"),
+        ({"score": 0.5, "feedback": "say it"}, 0.5, 0.5, "", "say it"),
+        (numpy.float32(0.5), 0.5, 0.5, "", None),
+        (numpy.bool_(True), 1.0, 1.0, "", None),
+        (Scored(numpy.float64(1), numpy.float32(0.25)), 1.0, 0.25, "", None),  # type: ignore[arg-type]
+        ((Decimal("0.5"), "why"), 0.5, 0.5, "", "why"),
+        (Fraction(1, 4), 0.25, 0.25, "", None),
     ],
 )
 async def test_what_it_may_return(
@@ -82,9 +97,30 @@ async def test_what_it_may_return(
 ) -> None:
     got = await call(lambda answer, item: returned)
     assert (got.hard, got.soft, got.fail_reason, got.detail.get("feedback")) == (hard, soft, reason, feedback)
+    assert type(got.soft) in (int, float)
+    sent = json.loads(json.dumps(packed(returned)))
+    assert Calling.of(print, "mine").outcome(unpacked(sent), "4", "q1") == got, "from a worker it is the same"
 
 
-@pytest.mark.parametrize("returned", [None, "yes", 1.5, -1, float("nan"), {"score": 1}, (1, 2, 3), [1]])
+async def test_what_could_not_be_scored_is_missing_wherever_the_function_runs() -> None:
+    missing = Missing("the other service is down")
+    assert await Calling.of(lambda answer, item: missing, "mine")("4", ROLLOUT) == missing
+    assert unpacked(json.loads(json.dumps(packed(missing)))) == missing
+
+
+async def test_what_a_function_takes_by_name_only_is_given_by_name() -> None:
+    def graded(weight: float, answer: str, item: dict[str, Any]) -> float:
+        return weight * (answer == item["answer"])
+
+    for function in (partial(graded, weight=0.5), lambda *, item, answer: 0.5 * (answer == item["answer"])):
+        assert (await call(function)).hard == 0.5
+        calling = Calling.of(function, "mine")
+        assert called(function, calling.names, arguments("4", ROLLOUT)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "returned", [None, "yes", 1.5, -1, float("nan"), {"mark": 1}, (1, 2, 3), [1], numpy.float32(2)]
+)
 async def test_what_is_no_score_is_an_error_with_the_item(returned: object) -> None:
     with pytest.raises(DataError, match="'q1'"):
         await call(lambda answer, item: returned)
@@ -111,6 +147,15 @@ async def test_a_crash_names_the_item_and_keeps_its_cause(error: BaseException, 
         names.append(trace.tb_frame.f_code.co_name)
         trace = trace.tb_next
     assert "crash" in names
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), asyncio.CancelledError("mine")])
+async def test_what_looks_like_an_order_to_stop_is_a_crash_too(error: BaseException) -> None:
+    def crash(answer: str, item: dict[str, Any]) -> float:
+        raise error
+
+    with pytest.raises(DataError, match=f"item 'q1': the scorer mine raised {type(error).__name__}"):
+        await call(crash)
 
 
 async def test_a_function_of_a_program_is_named_where_it_is_missing() -> None:

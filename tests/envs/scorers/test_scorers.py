@@ -235,7 +235,7 @@ def same(answer, item):
 def nan(answer, item):
     return float("nan")
 def odd(answer, item):
-    return {"score": 1}
+    return {"mark": 1}
 def none(answer, item):
     return None
 def crash(answer, item):
