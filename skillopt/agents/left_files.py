@@ -8,12 +8,14 @@ is named with its size instead (`omitted`).
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from skillopt.core.errors import DataError
+from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonValue, as_number, as_object
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -36,6 +38,13 @@ class LeftFiles:
         """A file as UTF-8, with replacement characters where it is none; `default` where there is no such file."""
         content = self.files.get(name)
         return default if content is None else content.decode("utf-8", "replace")
+
+    @property
+    def digest(self) -> str:
+        """Names and contents of all files, those that were not kept by their size."""
+        return digest(
+            [{name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}, dict(self.omitted)]
+        )
 
     def write(self, folder: Path) -> None:
         """Write them below a folder, which is made. Raises `DataError` for a name that leads out of it."""

@@ -140,6 +140,11 @@ def reads_workspace(env: Env) -> bool:
     return bool(getattr(env, "reads_workspace", True))
 
 
+def needs_workspace(env: Env) -> bool:
+    """Whether the scorer cannot do without the files that an agent leaves: attribute `needs_workspace = True`."""
+    return bool(getattr(env, "needs_workspace", False))
+
+
 @runtime_checkable
 class Cautious(Protocol):
     """An environment that has something to say about the machine it runs on before anything is spent."""

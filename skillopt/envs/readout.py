@@ -13,7 +13,17 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Outcome
-from skillopt.envs.base import Attempt, Env, Sampling, ScoreContext, Splits, Turn, hidden_reference, reads_workspace
+from skillopt.envs.base import (
+    Attempt,
+    Env,
+    Sampling,
+    ScoreContext,
+    Splits,
+    Turn,
+    hidden_reference,
+    needs_workspace,
+    reads_workspace,
+)
 from skillopt.envs.judged import judge_calls, judge_texts, needs_judge
 from skillopt.envs.scoring import KeepsScores, score_attempt
 from skillopt.model.types import Message
@@ -66,6 +76,10 @@ class WithReadout:
     @property
     def reads_workspace(self) -> bool:
         return reads_workspace(self.inner)
+
+    @property
+    def needs_workspace(self) -> bool:
+        return needs_workspace(self.inner)
 
     @property
     def needs_judge(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import cast
 
+from skillopt.agents.left_files import LeftFiles
 from skillopt.core.errors import ConfigError
 from skillopt.core.item import Item
 from skillopt.core.json_types import JsonObject, JsonValue
@@ -40,14 +41,27 @@ class Unusable:
         return self._text
 
 
-def payload_of(function: str, search: Sequence[str], names: Sequence[str], answer: str, rollout: Rollout) -> JsonObject:
+def payload_of(
+    function: str,
+    search: Sequence[str],
+    names: Sequence[str],
+    answer: str,
+    rollout: Rollout,
+    *,
+    optional: Sequence[str] = (),
+    workspace: LeftFiles | None = None,
+) -> JsonObject:
     """What is sent: the function, the names of its arguments, and what they are made of."""
+    wanted = {*names, *optional}
+    files = workspace.to_json() if workspace is not None and "workspace" in wanted else None
     return {
         "function": function,
         "search": list(search),
         "names": list(names),
         "answer": answer,
-        "rollout": rollout_json(rollout) if {"trajectory", "rollout"} & set(names) else item_json(rollout.item),
+        "rollout": rollout_json(rollout) if {"trajectory", "rollout"} & wanted else item_json(rollout.item),
+        **({"optional": list(optional)} if optional else {}),
+        **({"workspace": files} if files is not None else {}),
     }
 
 
@@ -61,23 +75,29 @@ def call_scorer(payload: JsonObject, unit: Unit) -> JsonObject | Awaitable[JsonO
             hint="start the run again: with the new source it is another scorer",
         )
     rollout = rollout_of(cast("JsonObject", payload["rollout"]))
-    given: Mapping[str, object] = arguments(str(payload["answer"]), rollout)
-    value = called(found, cast("Sequence[str]", payload["names"]), given)
+    workspace = LeftFiles.from_json(payload["workspace"]) if "workspace" in payload else None
+    given: Mapping[str, object] = arguments(str(payload["answer"]), rollout, workspace)
+    optional = cast("Sequence[str]", payload.get("optional") or ())
+    value = called(found, cast("Sequence[str]", payload["names"]), given, optional)
     return _later(cast("Awaitable[object]", value)) if hasattr(value, "__await__") else packed(value)
 
 
-def arguments(answer: str, rollout: Rollout) -> dict[str, object]:
+def arguments(answer: str, rollout: Rollout, workspace: LeftFiles | None = None) -> dict[str, object]:
     """What a scoring function may ask for, by the name of its parameter."""
     return {
         "answer": answer,
         "item": dict(rollout.item.data),
         "trajectory": [dict(entry) for entry in rollout.trajectory],
+        "workspace": workspace,
         "rollout": rollout,
     }
 
 
-def called(function: Callable[..., object], names: Sequence[str], given: Mapping[str, object]) -> object:
-    """Call a scoring function with what it asked for; what it takes by name only is given by name."""
+def called(
+    function: Callable[..., object], names: Sequence[str], given: Mapping[str, object], optional: Sequence[str] = ()
+) -> object:
+    """Call a scoring function with what it asked for; what it takes by name only is given by name, and so is what it
+    has a default for (`optional`)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -85,7 +105,7 @@ def called(function: Callable[..., object], names: Sequence[str], given: Mapping
     by_name = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     return function(
         *[given[name] for name in names if name not in by_name],
-        **{name: given[name] for name in names if name in by_name},
+        **{name: given[name] for name in (*names, *optional) if name in by_name or name in optional},
     )
 
 

@@ -21,6 +21,7 @@ from skillopt.engine.acceptance.choose import look_level, rule_of
 from skillopt.engine.run.batching import batching, refuse_batches
 from skillopt.engine.run.compatibility import refuse_combinations
 from skillopt.engine.run.prepare import Work
+from skillopt.engine.run.targets import check_target
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.splits import CUT_REASON
 from skillopt.envs.judged import judge_calls
@@ -124,6 +125,7 @@ def make_plan(
 ) -> Plan:
     """Forecast a run, or `seeds` of them side by side. Sends nothing to any model. Raises `ConfigError` for impossible
     sizes and combinations."""
+    check_target(config, env)
     refuse_combinations(config, env)
     asked_singly = refuse_batches(config, env)
     evaluation = config.evaluation

@@ -75,6 +75,7 @@ def check_data(config: Config) -> Iterator[Check]:
         yield Check("data", "ok", sizes)
         for text in splits.manifest.get("warnings", ()):
             yield Check("data", "warning", str(text), "look at the items, env.prompt_template and env.scorer")
+        yield from _check_target(config, env)
         yield from _check_scorer(env, splits.train)
     except SkillOptError as error:
         yield _failed("data", error)
@@ -84,6 +85,14 @@ def check_data(config: Config) -> Iterator[Check]:
     except SkillOptError as error:
         yield _failed("initial skill", error)
     yield _space("disk", Path(config.env.out_root or "outputs"), _FREE_BYTES)
+
+
+def _check_target(config: Config, env: Env) -> Iterator[Check]:
+    """Whether target and environment go together at all."""
+    try:
+        targets.check_target(config, env)
+    except SkillOptError as error:
+        yield _failed("target", error)
 
 
 def _check_scorer(env: Env, items: Sequence[Item]) -> Iterator[Check]:

@@ -26,7 +26,7 @@ from skillopt.core.offers import offers
 from skillopt.engine.run.initial_skill import skill_files
 from skillopt.engine.run.spending.budget import Budget, Limits, Spend
 from skillopt.engine.run.telling.events import Events
-from skillopt.envs.base import Env, ListsSkills
+from skillopt.envs.base import Env, ListsSkills, needs_workspace
 from skillopt.envs.episodes.protocol import Episodic, takes_agents, turns_of
 from skillopt.envs.rollout import no_agent
 from skillopt.harnesses.claude_code import ClaudeCode, ClaudeCodeOptions
@@ -106,6 +106,12 @@ def check_target(config: Config, env: Env | None = None) -> list[str]:
         raise ConfigError(
             f"environment {env.name!r} asks which skill is loaded: its target is an agent program",
             hint=f"set model.target_backend to one of {', '.join(sorted(AGENTS))}",
+        )
+    if env is not None and not agent and needs_workspace(env):
+        raise ConfigError(
+            f"env.scorer reads the files that the target leaves, and a chat target ({role.backend}) leaves none",
+            hint="choose an agent as the target, or model.target_agent=tool_loop; or give the scorer's `workspace` a "
+            "default (None), which it then gets",
         )
     if offers(env, Episodic) and not agent:
         return ["an episode ends after its first turn (set env.max_turns)"] if turns_of(env) == 1 else []

@@ -36,7 +36,6 @@ class JsonlEnv:
     """See the module's contract."""
 
     Settings = JsonlSettings
-    reads_workspace = False
 
     def __init__(self, config: EnvConfig, settings: JsonlSettings) -> None:
         self._config = config
@@ -123,6 +122,14 @@ class JsonlEnv:
 
     def score_rests_on(self, item: Item, attempt: Attempt) -> JsonValue:
         return self._scorer.rests_on(attempt) if offers(self._scorer, ScoresAttempts) else None
+
+    @property
+    def reads_workspace(self) -> bool:
+        return any(leaf.reads_workspace for leaf in self._scorer.leaves)
+
+    @property
+    def needs_workspace(self) -> bool:
+        return any(leaf.needs_workspace for leaf in self._scorer.leaves)
 
     @property
     def scores_at_once(self) -> bool:

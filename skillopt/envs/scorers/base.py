@@ -80,6 +80,16 @@ class Scorer(BaseModel):
         return not offers(self, ScoresAttempts) or self.rests_on(Attempt()) in ("", None)
 
     @property
+    def reads_workspace(self) -> bool:
+        """Whether the files that the target left are kept for it."""
+        return False
+
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether it cannot score an answer of a target that has no directory."""
+        return False
+
+    @property
     def leaves(self) -> tuple[Scorer, ...]:
         """The scorers that it is made of: itself, unless it is a combination."""
         return (self,)

@@ -1,8 +1,10 @@
 """How a scorer that somebody wrote as a Python function is called, and what it may give back.
 
 It is called by the names of its parameters: `answer` (the extracted answer), `item` (the item's fields), `trajectory`
-(the conversation as a list of dicts), `rollout` (everything at once, not scored yet). Two parameters with other names
-are the answer and the item. It may return a bool, a number from 0 to 1 (NumPy's too), a `Scored`, a dict with `hard`
+(the conversation as a list of dicts), `workspace` (the files that the target left, as `LeftFiles`), `rollout`
+(everything at once, not scored yet). Two parameters with other names are the answer and the item. A `trajectory` or
+`workspace` with a default is given too; a `workspace` is None where the target has no directory, and a function that
+demands one is refused there. It may return a bool, a number from 0 to 1 (NumPy's too), a `Scored`, a dict with `hard`
 (or `score`), `soft`, `fail_reason` and `feedback`, or a pair (score, feedback); and a `Missing` where it could not
 score. Feedback is what an analyst reads beside a training item.
 
@@ -18,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from skillopt.agents.base import Attempt
+from skillopt.agents.left_files import LeftFiles
 from skillopt.core.errors import ConfigError, DataError, SkillOptError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonValue
@@ -27,7 +30,9 @@ from skillopt.envs.data.plain import plain_scalar
 from skillopt.envs.score_work import arguments, called
 from skillopt.envs.scoring import Left, crashed, in_thread
 
-PARAMETERS = ("answer", "item", "trajectory", "rollout")
+PARAMETERS = ("answer", "item", "trajectory", "workspace", "rollout")
+WORKSPACE = "workspace"
+_OPTIONAL = ("trajectory", WORKSPACE)
 FEEDBACK = "feedback"
 """Where a `Scored.detail` holds what the scorer says to analysts."""
 
@@ -42,11 +47,13 @@ ScorerFunction = Callable[..., object]
 
 @dataclass(frozen=True)
 class Calling:
-    """A scoring function with the names it wants. `who` is what errors call it."""
+    """A scoring function with the names it demands, and those it takes where it has a default. `who` is what errors
+    call it."""
 
     function: ScorerFunction
     names: tuple[str, ...]
     who: str
+    optional: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, function: ScorerFunction, who: str) -> Calling:
@@ -63,14 +70,18 @@ class Calling:
         required = [p.name for p in parameters if p.default is p.empty and p.kind in kinds]
         only_named = [p.name for p in parameters if p.default is p.empty and p.kind is inspect.Parameter.KEYWORD_ONLY]
         names = [*required, *only_named]
-        if names == ["rollout"] or {"answer", "item"} <= set(names) <= set(PARAMETERS):
-            return cls(function, tuple(names), who)
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        optional = tuple(p.name for p in parameters
+                         if p.name in _OPTIONAL and p.default is not p.empty and p.kind in named)  # fmt: skip
+        whole = set(names) in ({"rollout"}, {"rollout", WORKSPACE})
+        if whole or {"answer", "item"} <= set(names) <= set(PARAMETERS):
+            return cls(function, tuple(names), who, optional)
         catches_all = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         if not only_named and (len(required) == 2 or (catches_all and len(required) < 2)):
-            return cls(function, ("answer", "item"), who)
+            return cls(function, ("answer", "item"), who, optional)
         raise ConfigError(
             f"the scorer {who} takes ({', '.join(names)})",
-            hint="a scorer takes (answer, item), (answer, item, trajectory) or (rollout)",
+            hint="a scorer takes (answer, item), (answer, item, trajectory) or (rollout), and `workspace` besides",
         )
 
     @property
@@ -81,15 +92,20 @@ class Calling:
             getattr(function, "__call__", None)  # noqa: B004 - an object with `async def __call__`
         )
 
-    async def __call__(self, answer: str, rollout: Rollout) -> Scored | Missing:
+    @property
+    def wants(self) -> frozenset[str]:
+        """Everything that it is given."""
+        return frozenset((*self.names, *self.optional))
+
+    async def __call__(self, answer: str, rollout: Rollout, workspace: LeftFiles | None = None) -> Scored | Missing:
         """Score one attempt. Raises `DataError` for whatever the function raises or returns that is no score."""
         item = rollout.item
-        given = arguments(answer, rollout)
+        given = arguments(answer, rollout, workspace)
         try:
             if self.is_async:
-                result = await cast("Awaitable[object]", called(self.function, self.names, given))
+                result = await cast("Awaitable[object]", called(self.function, self.names, given, self.optional))
             else:
-                result = await in_thread(called, self.function, self.names, given)
+                result = await in_thread(called, self.function, self.names, given, self.optional)
                 if inspect.isawaitable(result):
                     result = await cast("Awaitable[object]", result)
         except Left as left:
@@ -124,8 +140,12 @@ class Calling:
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """What of an attempt, besides its text, the function sees."""
-        sees_more = {"trajectory", "rollout"} & set(self.names)
-        return digest([dict(entry) for entry in attempt.trajectory]) if sees_more else ""
+        on: list[str] = []
+        if {"trajectory", "rollout"} & self.wants:
+            on.append(digest([dict(entry) for entry in attempt.trajectory]))
+        if WORKSPACE in self.wants:
+            on.append(f"{WORKSPACE} {attempt.workspace.digest if attempt.workspace is not None else 'none'}")
+        return " ".join(on)
 
 
 def _number(value: object) -> object:

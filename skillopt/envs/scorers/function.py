@@ -23,7 +23,7 @@ from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Outcome
 from skillopt.envs.score_work import payload_of, unpacked
 from skillopt.envs.scorers.base import Gold, Scorer
-from skillopt.envs.scorers.calling import Calling
+from skillopt.envs.scorers.calling import WORKSPACE, Calling
 from skillopt.envs.scoring import ScoreContext
 from skillopt.work.errors import WorkFailed
 from skillopt.work.functions import searched_first, source_digest
@@ -107,10 +107,18 @@ class Function(Scorer):
         calling, item = self.calling, ctx.rollout.item
         executor = ctx.scoring.executor
         if executor is None:
-            return await calling(answer, ctx.rollout)
+            return await calling(answer, ctx.rollout, attempt.workspace)
         work = Work(
             "env.score_async" if calling.is_async else "env.score",
-            payload_of(self.function, self.search, calling.names, answer, ctx.rollout),
+            payload_of(
+                self.function,
+                self.search,
+                calling.names,
+                answer,
+                ctx.rollout,
+                optional=calling.optional,
+                workspace=attempt.workspace,
+            ),
             version=self.source,
             deadline_s=DEADLINE_S,
         )
@@ -119,6 +127,14 @@ class Function(Scorer):
         except WorkFailed as error:
             raise _fault(f"item {item.id!r}: the scorer {self.function}", error) from error
         return calling.outcome(result, answer, item.id)
+
+    @property
+    def reads_workspace(self) -> bool:
+        return WORKSPACE in self.calling.wants
+
+    @property
+    def needs_workspace(self) -> bool:
+        return WORKSPACE in self.calling.names
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """A function may be random or cost something, so its scores are stored; see `Calling.rests_on`."""

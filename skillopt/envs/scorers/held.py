@@ -16,7 +16,7 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue
 from skillopt.core.outcome import Outcome
 from skillopt.envs.scorers.base import Gold, Scorer
-from skillopt.envs.scorers.calling import Calling
+from skillopt.envs.scorers.calling import WORKSPACE, Calling
 from skillopt.envs.scoring import ScoreContext
 
 
@@ -51,7 +51,15 @@ class Held(Scorer):
 
     async def score_attempt(self, answer: str, gold: Gold, attempt: Attempt, ctx: ScoreContext) -> Outcome:
         """Call the function."""
-        return await self.calling(answer, ctx.rollout)
+        return await self.calling(answer, ctx.rollout, attempt.workspace)
+
+    @property
+    def reads_workspace(self) -> bool:
+        return self._calling is not None and WORKSPACE in self._calling.wants
+
+    @property
+    def needs_workspace(self) -> bool:
+        return self._calling is not None and WORKSPACE in self._calling.names
 
     def rests_on(self, attempt: Attempt) -> JsonValue:
         """A function may be random or cost something, so its scores are stored; see `Calling.rests_on`."""
