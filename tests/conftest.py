@@ -5,9 +5,11 @@ The last is `pytest-socket` with `--allow-hosts` in pyproject.toml: a test that 
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,17 @@ def pytest_configure() -> None:
     place = FAST / f"skillopt-tests-{os.getuid()}"
     place.mkdir(mode=0o700, exist_ok=True)
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Ten thousand tests and what they import live to the end: the collector of garbage need not walk them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` picks

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from skillopt import __version__
 from skillopt.cli import faults
@@ -60,10 +62,16 @@ def options(
     del version
 
 
+@cache
+def _command() -> Callable[..., Any]:
+    """The parsers of all commands, built once (fifty milliseconds); `app(...)` builds them at each call."""
+    return get_command(app)
+
+
 def invoke(arguments: list[str], name: str = "skillopt") -> int:
     """Run one command line; returns its exit code. Our own faults raise."""
     try:
-        return int(app(args=arguments, prog_name=name, standalone_mode=False) or 0)
+        return int(_command()(args=arguments, prog_name=name, standalone_mode=False) or 0)
     except typer.Abort:
         Screen(sys.stderr).line("not started")
         return faults.INTERRUPTED

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -243,9 +244,22 @@ def _child(order: dict[str, Any]) -> None:
         os._exit(code)
 
 
+def _warm() -> None:
+    """Plan the toy once: command line, entry points, schema and the gate's tables are built, each a pure function's
+    value that a new process would build the same."""
+    from skillopt.cli.main import invoke
+    from skillopt.testing.toy_task import write_config, write_data
+
+    with tempfile.TemporaryDirectory() as place, open(os.devnull, "w") as nowhere:
+        config = write_config(Path(place, "config.yaml"), write_data(Path(place, "data")), "http://127.0.0.1:9")
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            invoke(["train", "--config", str(config), "--dry-run", f"env.out_root={place}/run"])
+
+
 def _serve() -> None:
     for module in _IMPORTED:
         import_module(module)
+    _warm()
     gc.collect()
     gc.freeze()  # what was imported is shared with the children and not walked again by each
     print(READY, flush=True)
