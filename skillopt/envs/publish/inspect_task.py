@@ -9,31 +9,31 @@ In a file `tasks.py`, for `inspect eval tasks.py`:
     def searchqa(skill: str = "best_skill.md"):
         return inspect_task("configs/searchqa/default.yaml", skill=skill)
 
-Samples hold the request of each item; the scorer is the environment's own (`hard`, `soft`). A reply that could not be
-scored is an unscored sample with the reason, never 0.
+Samples hold the request of each item; the scorer is the environment's own (`hard`, `soft`). What takes more than one
+request is played by the loop of a run; a judge is Inspect's model role `grader`. A reply that could not be scored is an
+unscored sample with the reason, never 0.
 """
 
 # pyright: basic, reportMissingImports=false
 # Inspect is in no environment that is checked: its types are unknown there.
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillopt.core.errors import ConfigError
-from skillopt.core.json_types import as_object, as_text
-from skillopt.core.outcome import Scored
-from skillopt.envs.publish.published import published, reason
-from skillopt.model.types import Message
+from skillopt.core.outcome import Missing, Outcome, Scored
+from skillopt.envs.publish.inspect_model import InspectModel, chat_message
+from skillopt.envs.publish.published import Published, published, reason
 
 if TYPE_CHECKING:
     from inspect_ai import Task
-    from inspect_ai.model import ChatMessage
-    from inspect_ai.scorer import Score, Target
-    from inspect_ai.solver import TaskState
+    from inspect_ai.scorer import Score, Scorer, Target
+    from inspect_ai.solver import Solver, TaskState
 
+_OUTCOME = "skillopt_outcome"
 INSTALL = 'run: pip install "skillopt[inspect]"'
 
 
@@ -47,44 +47,85 @@ def inspect_task(
         raise ConfigError("Inspect is not installed (package inspect-ai)", hint=INSTALL) from error
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.scorer import Score, mean, scorer, stderr
     from inspect_ai.solver import generate
 
     found = published(config, split=split, skill=skill, overrides=overrides)
-    items = {item.id: item for item in found.items}
-
-    @scorer(metrics={"hard": [mean(), stderr()], "soft": [mean(), stderr()]}, name=f"skillopt_{found.env.name}")
-    def own():
-        async def score(state: TaskState, target: Target) -> Score:
-            del target
-            outcome = await found.outcome(items[str(state.sample_id)], state.output.completion)
-            if not isinstance(outcome, Scored):
-                return Score.unscored(reason=reason(outcome))
-            value = {"hard": outcome.hard, "soft": outcome.soft}
-            return Score(value=value, answer=outcome.predicted, explanation=outcome.fail_reason)
-
-        return score
-
+    solver, scorer = (generate(), _first_reply(found)) if found.one_turn else (_played(found), _as_played(found))
     samples = [
         Sample(id=item.id, input=[chat_message(m) for m in found.messages(item)], metadata={"kind": item.task_type})
         for item in found.items
     ]
-    return Task(dataset=MemoryDataset(samples, name=found.env.name), solver=generate(), scorer=own())
+    return Task(dataset=MemoryDataset(samples, name=found.env.name), solver=solver, scorer=scorer)
 
 
-def chat_message(message: Message) -> ChatMessage:
-    """A message in Inspect's form; images stay images."""
-    from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
+def _first_reply(found: Published) -> Scorer:
+    """The scorer where a request and its reply are all of an item."""
+    items = {item.id: item for item in found.items}
 
-    if isinstance(message.content, str):
-        kind = ChatMessageSystem if message.role == "system" else ChatMessageUser
-        return kind(content=message.content)
-    parts = [as_object(part) for part in message.content]
-    return ChatMessageUser(
-        content=[
-            ContentText(text=as_text(part.get("text")))
-            if part.get("type") == "text"
-            else ContentImage(image=as_text(as_object(part.get("image_url")).get("url")))
-            for part in parts
-        ]
-    )
+    async def score(state: TaskState) -> Score:
+        return _score(await found.outcome(items[str(state.sample_id)], state.output.completion))
+
+    return _scorer(found, score)
+
+
+def _played(found: Published) -> Solver:
+    """Play each item by the loop of a run: turns, tools, pages and the judge (Inspect's model role `grader`)."""
+    from inspect_ai.model import get_model
+    from inspect_ai.solver import solver
+
+    items = {item.id: item for item in found.items}
+
+    @solver(name=f"skillopt_{found.env.name}")
+    def play() -> Solver:
+        async def solve(state: TaskState, generate: object) -> TaskState:
+            del generate
+            target, judge = InspectModel(get_model()), InspectModel(get_model(role="grader"))
+            rollout = await found.rollout(items[str(state.sample_id)], target, judge)
+            state.messages, state.output = target.talk or state.messages, target.output or state.output
+            state.store.set(_OUTCOME, _told(rollout.outcome))
+            return state
+
+        return solve
+
+    return play()
+
+
+def _as_played(found: Published) -> Scorer:
+    """The scorer where playing an item scored it."""
+
+    async def score(state: TaskState) -> Score:
+        told = state.store.get(_OUTCOME)
+        return _score(Missing(told["missing"]) if "missing" in told else Scored(**told))
+
+    return _scorer(found, score)
+
+
+def _scorer(found: Published, score: Callable[[TaskState], Awaitable[Score]]) -> Scorer:
+    from inspect_ai.scorer import mean, scorer, stderr
+
+    @scorer(metrics={"hard": [mean(), stderr()], "soft": [mean(), stderr()]}, name=f"skillopt_{found.env.name}")
+    def own() -> Scorer:
+        async def scored(state: TaskState, target: Target) -> Score:
+            del target
+            return await score(state)
+
+        return scored
+
+    return own()
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as Inspect's store keeps it with the sample."""
+    if not isinstance(outcome, Scored):
+        return {"missing": reason(outcome)}
+    return {"hard": outcome.hard, "soft": outcome.soft, "fail_reason": outcome.fail_reason,
+            "predicted": outcome.predicted}  # fmt: skip
+
+
+def _score(outcome: Outcome) -> Score:
+    from inspect_ai.scorer import Score
+
+    if not isinstance(outcome, Scored):
+        return Score.unscored(reason=reason(outcome))
+    value = {"hard": outcome.hard, "soft": outcome.soft}
+    return Score(value=value, answer=outcome.predicted, explanation=outcome.fail_reason)

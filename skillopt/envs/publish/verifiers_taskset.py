@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import verifiers.v1 as vf
 
-from skillopt.core.errors import DataError
+from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import Item
 from skillopt.core.outcome import Scored
 from skillopt.envs.publish.published import Published, published, reason
@@ -59,6 +59,11 @@ class SkillOptTaskset(vf.Taskset[SkillOptTask, SkillOptTasksetConfig]):
         """A task an item."""
         asked = self.config
         found = published(asked.config, split=asked.split, skill=asked.skill or None, overrides=asked.overrides)
+        if not found.one_turn:
+            raise ConfigError(
+                f"environment {found.env.name!r} needs more than one request an item: several turns, tools or a judge",
+                hint="use skillopt eval, or Inspect (skillopt.envs.publish.inspect_task)",
+            )
         for item in found.items:
             messages = found.messages(item)
             system = "\n\n".join(str(m.content) for m in messages if m.role == "system")
