@@ -58,7 +58,7 @@ class Published:
     async def rollout(self, item: Item, target: ChatModel, judge: ChatModel | None = None) -> Rollout:
         """Play an item to its score, by the loop of a run. Raises `DataError` and `StopRun`; other faults are missing
         outcomes."""
-        return await run_one(self.env, item, Skill(self.skill), target, Call("eval", scoring=Scoring(judge=judge)))
+        return await run_one(self.env, item, Skill(self.skill), target, Call("evaluate", scoring=Scoring(judge=judge)))
 
 
 def published(
