@@ -28,6 +28,7 @@ from skillopt.envs.registry import create_env, settings_schemas
 from skillopt.envs.rollout import Call, run_one
 from skillopt.envs.scoring import Scoring
 from skillopt.model.types import ChatModel, Message
+from skillopt.records.vocabulary import Stage
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Published:
     async def rollout(self, item: Item, target: ChatModel, judge: ChatModel | None = None) -> Rollout:
         """Play an item to its score, by the loop of a run. Raises `DataError` and `StopRun`; other faults are missing
         outcomes."""
-        return await run_one(self.env, item, Skill(self.skill), target, Call("evaluate", scoring=Scoring(judge=judge)))
+        return await run_one(self.env, item, Skill(self.skill), target, Call(Stage.EVAL, scoring=Scoring(judge=judge)))
 
 
 def published(
