@@ -141,6 +141,15 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
          "inside that field, in 'aliases'", ""),
         ([{"prompt": f"{n}+1? {n + 1}", "answer": str(n + 1)} for n in range(30)], "",
          "no field to show; prompt: it ends with the right answer"),
+        ([{"question": f"q{n}, then", "steps": ["add", f"get {n}"], "gold": str(n)} for n in range(30)],
+         "steps (it ends with the right answer in 30", ""),
+        ([{"question": f"q{n}", "choices": ["x", "y", "z"], "right": "xyz"[n % 3], "answer": "xyz"[n % 3]}
+          for n in range(30)], "right (it ends with the right answer in 30", ""),
+        ([{"question": f"q{n}", "parity": "ny"[n % 2], "polite": "ny"[n // 2 % 2], "answer": "ny"[n % 2]}
+          for n in range(30)], "shown to the model: parity (it ends with the right answer in 30 of 30 items)", ""),
+        ([{"question": f"q{n}, then", "info": {"answer": f"{n}", "of": 1}, "gold": f"{n}"} for n in range(30)],
+         "info (it holds the right answer, in 'answer')", ""),
+        ([{"question": f"q{n}, then", "answer": f"{n}" if n else "00501"} for n in range(30)], "scorer normalised", ""),
         ([{"question": "q", "answer": "a"}] * 12, "", "1 item (12 rows, exact copies counted once)"),
         ([{"question": f"q{n}", "answer": f"a{n}", "Split": "test"} for n in range(30)], "", "marked split=test"),
     ],

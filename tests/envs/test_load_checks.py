@@ -68,6 +68,7 @@ def test_options_labels_and_chance_are_no_leak() -> None:
         (["-5", "5", "3.14", "1.5"], "normalised", "loses what 3 right answers say: '-5' is '5'"),
         (["C", "C++", "C#"], "normalised", "takes 2 pairs of different right answers for one: 'C' and 'C++'"),
         (["the", "a", "blue"], "normalised", "loses what 2 right answers say: 'the' is ''"),
+        (["00501", "7"], "numeric", "'00501' is '501'; use another scorer, for example exact"),
         (["5 km", "5 miles"], "numeric", "takes 1 pair of different right answers for one: '5 km' and '5 miles'"),
         (["The Beatles", "Beatles", "beatles."], "normalised", ""),
         (["-5", "5", "3.14", "5.0", "1,000", "1000"], "numeric", ""),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from skillopt.core.errors import DataError
-from skillopt.core.json_types import JsonValue
+from skillopt.core.json_types import JsonValue, as_object
 from skillopt.envs.data.fields import root_of, shown_value, value_at
 from skillopt.envs.scorers.base import Gold
 
@@ -26,7 +26,7 @@ LIKELY = ("answer", "answers", "label", "target", "output", "category", "class",
 _NEVER_SHOWN = re.compile(
     r"(?:.*_)?(?:answers?|solutions?|gold|golds|labels?|targets?|rationales?|explanations?|reasoning|cot|chain_of_thought|"
     r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?|"
-    r"gold(?:en)?_\w+|derivations?|hints?(?:_text)?|thoughts?|worked_\w+)"
+    r"gold(?:en)?_\w+|(?:is_)?correct(?:_\w+)?|derivations?|hints?(?:_text)?|thoughts?|worked_\w+)"
 )
 _IDENTIFIERS = re.compile(r"id|ids|uid|uuid|guid|key|idx|index|.*_(?:id|ids|idx|index|uid|uuid|guid|url|hash)")
 _ABOUT = re.compile(
@@ -35,6 +35,9 @@ _ABOUT = re.compile(
 _PERHAPS_ABOUT = re.compile(r"source|(?:.*_)?(?:type|version)")
 """Also the name of an input, so it counts only where few values come back again and again."""
 _IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=.*[a-f])(?=.*\d)[0-9a-f]{16,}", re.I)
+_CLOSERS = " .!\n\"'])"
+_DRAWS = 5
+"""Right answers of other items that a field is held against, to see how often it ends with one by luck."""
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -83,7 +86,12 @@ def fields_of(path: str | Path, rows: Sequence[Mapping[str, Any]], answer: str, 
     twice = _same_as_others(left, rows)
     left = [name for name in left if name not in twice]
     hidden |= {name: f"the same text as {other}" for name, other in twice.items()}
-    for kind in (_identifier, _about):
+
+    def solved(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+        inside = _solved_inside(name, rows, golds)
+        return f"it holds the right answer, in {inside!r}" if inside else ""
+
+    for kind in (solved, _identifier, _about):
         odd = {name: why for name in left if (why := kind(name, rows))}
         if len(odd) < len(left) or choices:  # else they are all that there is to show
             hidden |= odd
@@ -143,12 +151,30 @@ def _hidden(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequen
     """Why a field is not shown; blank where it may be."""
     if _NEVER_SHOWN.fullmatch(_plain(name)):
         return "its name says an answer"
-    texts = [shown_value(row.get(name)).strip().rstrip(" .!").casefold() for row in rows]
-    half = len(rows) // 2
+    texts = [_bare(shown_value(row.get(name))) for row in rows]
+
+    def others(n: int) -> range:
+        """Some items that are not the n-th; their distance is no period of anything."""
+        return range(n + len(rows) // 2 - _DRAWS // 2, n + len(rows) // 2 - _DRAWS // 2 + _DRAWS)
+
     own = sum(_ends(text, gold) for text, gold in zip(texts, golds, strict=True))
-    other = sum(_ends(text, golds[(n + half) % len(rows)]) for n, text in enumerate(texts))
-    if own * 2 > len(rows) and own > 2 * other:
+    by_luck = sum(_ends(text, golds[other % len(rows)]) for n, text in enumerate(texts) for other in others(n))
+    if own * 2 > len(rows) and own * _DRAWS > 2 * by_luck:
         return f"it ends with the right answer in {own} of {len(rows)} items"
+    same = all(
+        text in (g.strip().rstrip(" .!").casefold() for g in gold) for text, gold in zip(texts, golds, strict=True)
+    )
+    return "it is the right answer in every item" if same and len(set(texts)) > 1 else ""
+
+
+def _solved_inside(name: str, rows: Sequence[Mapping[str, Any]], golds: Sequence[Sequence[str]]) -> str:
+    """The name inside an object that says an answer and ends with the right one, mostly; blank without one."""
+    objects = [as_object(row.get(name)) for row in rows]
+    for inner in dict.fromkeys(key for found in objects for key in found):
+        if _NEVER_SHOWN.fullmatch(_plain(inner)):
+            texts = [_bare(shown_value(found.get(inner))) for found in objects]
+            if sum(_ends(text, gold) for text, gold in zip(texts, golds, strict=True)) * 2 > len(rows):
+                return inner
     return ""
 
 
@@ -197,6 +223,10 @@ def _same_as_others(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> 
 
 def _ends(text: str, golds: Sequence[str]) -> bool:
     return any(gold.strip() and text.endswith(gold.strip().rstrip(".").casefold()) for gold in golds)
+
+
+def _bare(text: str) -> str:
+    return text.rstrip(_CLOSERS).strip().casefold()
 
 
 def _are_options(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

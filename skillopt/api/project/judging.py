@@ -19,7 +19,7 @@ from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.envs.data.fields import shown_value, value_at
 from skillopt.envs.scorers import Gold, build_scorer
-from skillopt.envs.scorers.numbers import numbers_in
+from skillopt.envs.scorers.numbers import CODE, numbers_in
 from skillopt.envs.scorers.text import normalise
 
 MARK = "####"
@@ -151,11 +151,15 @@ def _labels(distinct: Sequence[str], count: int) -> list[str]:
 
 
 def _are_numbers(golds: Sequence[str], *, comma: bool) -> bool:
-    return bool(golds) and all(
-        len(numbers_in(text, comma=comma)) == 1
-        and not any(c.isalpha() for c in text.replace("e", ""))
-        and not _BOUND.search(text)
-        for text in golds
+    return (
+        bool(golds)
+        and not any(CODE.fullmatch(text) for text in golds)
+        and all(
+            len(numbers_in(text, comma=comma)) == 1
+            and not any(c.isalpha() for c in text.replace("e", ""))
+            and not _BOUND.search(text)
+            for text in golds
+        )
     )
 
 
@@ -167,6 +171,8 @@ def _loses(golds: Sequence[str]) -> bool:
         bare = re.sub(r"\b(?:a|an|the)\s", "", " ".join(gold.casefold().split()).strip(" .,;:!?\"'()"))
         if not form or seen.setdefault(form, bare) != bare:
             return True
+        if CODE.fullmatch(gold):
+            continue
         if numbers_in(gold) != numbers_in(form) and not any(c.isalpha() for c in gold):
             return True
     return False

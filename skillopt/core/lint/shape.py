@@ -12,7 +12,7 @@ MAX_LINES, MAX_TOKENS, MAX_CHARS = 500, 5_000, 30_000
 """Beyond these, agents' guides advise moving parts into files beside the skill, and some loaders cut the file."""
 GROWTH, GROWTH_CHARS = 3.0, 4_000
 
-_LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
+_LINK = re.compile(r"!?\[[^\]\n]{0,2000}\]\(\s{0,20}<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
 _DEFINED = re.compile(r"^\s{0,3}\[[^\]\n]+\]:\s*<?(\S+?)>?\s*$")
 _MENTIONED = re.compile(r"(?<![\w/.:-])((?:\./)?(?:scripts|references|assets|resources|templates|examples)/[\w./-]*\w)")
 _CODE = re.compile(r"`[^`]*`")

@@ -26,7 +26,7 @@ from skillopt.envs.checks.control import KnowsReplies
 from skillopt.envs.checks.one_answer import outcome
 from skillopt.envs.data.fields import shown_value
 from skillopt.envs.judged import needs_judge
-from skillopt.envs.scorers.numbers import numbers_in
+from skillopt.envs.scorers.numbers import CODE, numbers_in
 
 T = TypeVar("T")
 _MOST = 1_200
@@ -183,6 +183,7 @@ def _forms(env: Env, items: Sequence[Item], golds: Mapping[str, Sequence[str]]) 
     seen: dict[str, tuple[str, str]] = {}
     same: list[str] = []
     lost: list[str] = []
+    codes: set[str] = set()
     for item in items:
         for gold in golds[item.id]:
             form = env.gold_form(item, gold)
@@ -192,9 +193,13 @@ def _forms(env: Env, items: Sequence[Item], golds: Mapping[str, Sequence[str]]) 
             seen.setdefault(form, (_meaning(gold), gold))
             if form == "" or _loses_its_number(gold, form):
                 lost.append(f"{shorten(gold, 40)!r} is {form!r}")
+                codes |= {lost[-1]} if CODE.fullmatch(gold) else set()
             elif other is not None and other[0] != key:
                 same.append(f"{shorten(other[1], 40)!r} and {shorten(gold, 40)!r}")
-    advice = "use another scorer, for example numeric or exact"
+                codes |= {same[-1]} if numbers_in(gold) and numbers_in(gold) == numbers_in(other[1]) else set()
+    # Where the number is the same, or a name, comparing numbers is what loses it.
+    other = "exact" if all(one in codes for one in (*lost, *same)) else "numeric or exact"
+    advice = f"use another scorer, for example {other}"
     if lost:
         yield f"the scorer loses what {_count(len(lost), 'right answer')} say: {lost[0]}; {advice}"
     if same:
@@ -203,6 +208,8 @@ def _forms(env: Env, items: Sequence[Item], golds: Mapping[str, Sequence[str]]) 
 
 def _loses_its_number(gold: str, form: str) -> bool:
     value = numbers_in(gold)
+    if CODE.fullmatch(gold):
+        return "".join(filter(str.isdigit, gold)) != "".join(filter(str.isdigit, form))
     return len(value) == 1 and not any(c.isalpha() for c in gold + form) and numbers_in(form) != value
 
 

@@ -55,6 +55,11 @@ def parse_json(text: str) -> Any:
     """Strict JSON: no NaN or infinity, however written (`1e999`), no key twice in one object. Raises `ValueError`."""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=finite)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        # Python's advice (a setting of the interpreter) helps nobody who has a file.
+        raise ValueError("it has a number of over 4,300 digits") if "digits" in str(error) else error from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

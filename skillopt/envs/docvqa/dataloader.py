@@ -15,7 +15,7 @@ from skillopt.envs.data.loading import Row
 from skillopt.envs.datasets.dataset import command
 
 _HINT = "a DocVQA item is {questionId, question, answer, image_path}; an id manifest is filled by: " + command("docvqa")
-_SUFFIX = re.compile(r"\s*document_path:\s*(\S[^\n]*?)\s*$", re.IGNORECASE)
+_SUFFIX = re.compile(r"document_path:\s{0,200}(\S[^\n]{0,2000})\Z", re.IGNORECASE)
 _KEPT = ("docId", "ucsf_document_id", "ucsf_document_page_no", "source_split")
 
 
@@ -24,10 +24,10 @@ def read_row(row: Row) -> Item:
     item_id = row.identifier("questionId") or row.identifier()
     if item_id is None:
         raise row.fault("field 'questionId' is missing", hint=_HINT)
-    question = row.text("question", hint=_HINT)
+    question = row.text("question", hint=_HINT).rstrip()
     image = row.data.get("image_path")
     if found := _SUFFIX.search(question):
-        question, image = question[: found.start()], image or found[1]
+        question, image = question[: found.start()].rstrip(), image or found[1]
     if not isinstance(image, str) or not image.strip():
         raise row.fault("field 'image_path' is missing", hint=_HINT)
     data: dict[str, JsonValue] = {"question": question, "answers": list(_golds(row)), "image_path": image}

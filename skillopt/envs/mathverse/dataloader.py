@@ -14,7 +14,7 @@ DOMINANT = "Text Dominant"
 FULL = "text_dominant"
 """Field of an item with the wording of the same problem that says everything."""
 _HINT = "a MathVerse item is {problem_index, question, image, answer, question_type}; get them: " + command("mathverse")
-_CHOICES = re.compile(r"\s*\bChoices:\s*", re.IGNORECASE)
+_CHOICES = re.compile(r"\bChoices:", re.IGNORECASE)
 _CHOICE = re.compile(r"(?:^|\s)([A-Z])\s*[:.]\s*")
 
 
@@ -54,7 +54,7 @@ def split_choices(text: str) -> tuple[str, list[str]]:
     found = _CHOICES.search(text)
     if not found:
         return text.strip(), []
-    parts = _CHOICE.split(text[found.end() :])
+    parts = _CHOICE.split(text[found.end() :].lstrip())
     pairs = list(zip(parts[1::2], parts[2::2], strict=True))
     if [label for label, _ in pairs] != [chr(ord("A") + n) for n in range(len(pairs))] or not pairs:
         return text.strip(), []

@@ -1,10 +1,11 @@
 """Multiple choice: the chosen label, however it is written.
 
-Understood, in this order: the bare label with any dressing (`B`, `(b)`, `**B**`, `$B$`, `\\boxed{B}`, `Ｂ`); the text
-of an option; a label alone on the first line with reasons below; the last `answer is B` or `Answer: B` (in some ten
-languages); a leading label (`B) Paris`) unless other labels follow; the last `option B`; `B is correct`; the only
-label in brackets; the only option whose text is mentioned. Labels joined by "or" (`A or B`, `A/B`, `both A and B`), a
-label that is denied (`not B`, `B is wrong`), and anything else chose nothing and is wrong.
+Understood, in this order: the bare label with any dressing (`B`, `(b)`, `**B**`, `$B$`, `\\boxed{B}`, `Ｂ`, `✅ B`);
+the text of an option; a label alone on the first line with reasons below; the last `answer is B` or `Answer: B` (in
+some ten languages) that is not taken back; a label alone on the last line; a leading label (`B) Paris`) unless other
+labels follow; `I choose B`; the last `option B`; `B is correct`; `so B.`; the only label in brackets; the only option
+whose text is mentioned. Labels joined by "or" (`A or B`, `A/B`, `both A and B`), a label that is denied (`not B`, `B
+is wrong`), and anything else chose nothing and is wrong.
 """
 
 from __future__ import annotations
@@ -32,10 +33,20 @@ _IS = (
     r"(?:finale?|correct[ea]?|correta|corretta)\b)"
     r")*)"
 )
-_LABEL = r"[*_`'\"(\[$\\]{0,6}(?P<label>\w{1,3})(?![\w'’]|-\w)"
+_LABEL = r"[*_`'\"(\[$\\]{0,6}(?P<label>[A-Za-z0-9]{1,3}(?![A-Za-z\u00c0-\u024f0-9_'’]|-\w)|\w{1,3}(?![\w'’]|-\w))"
+_END = r"(?=[*_`'\")\]$]{0,6}\s*(?:[.,;:!]|\Z))"
 _ANSWER = re.compile(
-    rf"(?:\b(?:{_WORDS})|(?:答案|答え|回答|答|正解|정답|답)){_IS}\s*[:=]?\s*[*_]{{0,3}}\s*{_LABEL}", re.IGNORECASE
+    rf"(?:\b(?:{_WORDS})|(?:答案|答え|回答|答|正解|정답|답)){_IS}[\"'*_]{{0,3}}\s*[:=]?\s*[*_]{{0,3}}\s*{_LABEL}",
+    re.IGNORECASE,
 )
+_CHOSEN = re.compile(
+    rf"(?:\b(?:choose|chose|pick|select|(?:go|going|went) (?:with|for))\s+(?:the\s+)?(?:option\s+|choice\s+|answer\s+)?"
+    rf"|(?:选择|選択|选|選|选项|選項)\s*(?:是|は)?\s*[:]?\s*){_LABEL}",
+    re.IGNORECASE,
+)
+_SO = re.compile(rf"(?:\b(?:so|therefore|thus|hence)\b|[⇒→∴]|=>),?\s*(?:it(?:'s| is| must be)\s+)?{_LABEL}{_END}")
+_RETRACTED = re.compile(r"\b(?:wait|actually|correction|scratch that|on second thought|i mean|no,|hmm)", re.IGNORECASE)
+_INSTEAD = re.compile(rf"\b(?:is|be|it's|to|with)\s+(?:option\s+)?{_LABEL}{_END}")
 _OPTION = re.compile(rf"\b(?:option|choice){_IS}\s*[:=]?\s*{_LABEL}", re.IGNORECASE)
 _CORRECT = re.compile(
     rf"{_LABEL}[*_`'\")\]$]{{0,6}}\s+is\s+(?:clearly\s+)?(?:the\s+)?(?:correct|right|best|only correct|answer)\b"
@@ -161,6 +172,9 @@ def chosen(answer: str, options: Mapping[str, str]) -> str | None:
     found, unclear = _said(_ANSWER, answer, options)
     if found or unclear:
         return found
+    last = _undressed(answer.rstrip().rpartition("\n")[2])
+    if last in options:
+        return last
     return _led(answer, options) or _otherwise(answer, options, form)
 
 
@@ -176,7 +190,7 @@ def _led(answer: str, options: Mapping[str, str]) -> str | None:
 
 
 def _otherwise(answer: str, options: Mapping[str, str], form: str) -> str | None:
-    for phrase in (_OPTION, _CORRECT):
+    for phrase in (_CHOSEN, _OPTION, _CORRECT, _SO):
         found, unclear = _said(phrase, answer, options)
         if found or unclear:
             return found
@@ -215,8 +229,28 @@ def _said(phrase: re.Pattern[str], answer: str, options: Mapping[str, str]) -> t
             return None, True
         if _negated(answer, end) or _NOT.search(answer[max(0, said.start("label") - 30) : said.start("label")]):
             continue
-        return label, False
+        later = _taken_back(answer, end, options) if phrase is _ANSWER else label
+        return (later or label, False) if later is not None else (None, True)
     return None, False
+
+
+def _taken_back(answer: str, end: int, options: Mapping[str, str]) -> str | None:
+    """What a reply says instead of the answer that ends here (`Wait, it is B.`): blank where it stands, None where it
+    is taken back and another label is named in another way."""
+    taken = _RETRACTED.search(answer, end)
+    if taken is None:
+        return ""
+    instead = [m["label"].upper() for m in _INSTEAD.finditer(answer, taken.end()) if m["label"].isupper()]
+    if instead and instead[-1] in options:
+        return instead[-1]
+    others = set(re.findall(r"\b[A-Z]\b", answer[taken.end() :])) & options.keys()
+    return None if others - {"I", "A"} else ""
+
+
+def _undressed(text: str) -> str:
+    """A text without anything at its ends that is no letter or digit (marks, arrows, emoji), in capitals."""
+    inner = [n for n, c in enumerate(text) if c.isalnum()]
+    return text[inner[0] : inner[-1] + 1].upper() if inner else ""
 
 
 def _bracketed(answer: str, options: Mapping[str, str]) -> set[str]:

@@ -1,10 +1,11 @@
 """Numbers as people and models write them: `numbers_in(text)` in order, each an exact value.
 
 Read as one number: `1,234.5`, `1 234`, `1'234`, `1.234.567,8`, `12,34,567`, `$ 12`, `-3.2%`, `1e3`, `1.5 × 10^3`,
-`−5`, `–5`, `minus 5`, `3/4`, `2 1/2`, `2½`, `\\frac{3}{4}`, digits of any script. A dash is a sign only right before
-its number, and never behind a digit (`3–5` is 3 and 5). A percent sign and a unit are dropped, not computed with. A
-power is worked out. No number: what can be read in two ways or is none (`3,5`, `1,2,3`, `1.2.3`, `5:30`, `0,123`); it
-is passed over. With `comma` a comma is the decimal sign, and a point between groups of three is none.
+`−5`, `–5`, `minus 5`, `10⁶`, `1_000`, `3/4`, `2 1/2`, `2½`, `\\frac{3}{4}`, digits of any script. A dash is a sign only
+right before its number, and never behind a digit (`3–5` is 3 and 5). A percent sign and a unit are dropped, not
+computed with. A power is worked out. No number: what can be read in two ways or is none (`3,5`, `1,2,3`, `1.2.3`,
+`5:30`, `0,123`); it is passed over. With `comma` a comma is the decimal sign, and a point between groups of three is
+none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _TABLE = {
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _FRAC = re.compile(r"\\[dt]?frac\s?\{\s?(-?\d+)\s?\}\s?\{\s?(\d+)\s?\}")
 _LATEX_SPACE = re.compile(r"(?<=\d)(?:\{,\}|\\[,;! ]|\\)(?=\d{3})")
+_RAISED_DIGITS = re.compile(r"(?<=\d)\u207b?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+")
+_UNDERSCORED = re.compile(r"(?<=\d)_(?=\d{3}(?!\d))")
 _VULGAR = re.compile(r"[\u00bc-\u00be\u2150-\u215e]")
 _MINUS_WORD = re.compile(r"(?<!\d )\b(?:minus|negative)\s(?=[$€£¥₹]?\d)", re.IGNORECASE)
 _BLOB = re.compile(
@@ -49,6 +52,8 @@ _COMMA_PLAIN = re.compile(r"\d+(?:[.,]\d+)?|[.,]\d+")
 _COMMA_GROUPED = re.compile(
     r"[1-9]\d{0,2}(?:(?:\.\d{3})+|(?: \d{3})+|(?:'\d{3})+)(?:,\d+)?|[1-9]\d{0,2}(?:,\d{3})+\.\d+"
 )
+CODE = re.compile(r"\s*[+-]?0\d+\s*")
+"""Digits that are a name and no amount: a postal code, an extension (`00501`, `007`)."""
 
 
 def numbers_in(text: str, *, comma: bool = False) -> list[Number]:
@@ -75,8 +80,16 @@ def _spelt(text: str) -> str:
         text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _FRAC.sub(r"\1/\2", text)
     text = _LATEX_SPACE.sub(",", text)
+    text = _RAISED_DIGITS.sub(
+        lambda found: f"^{{{unicodedata.normalize('NFKC', found[0])}}}".replace("\u2212", "-"), text
+    )
+    text = _UNDERSCORED.sub("", text)
     text = _VULGAR.sub(_vulgar, text)
     return _MINUS_WORD.sub("-", text)
+
+
+def _raised(match: re.Match[str]) -> str:
+    return f"^{{{unicodedata.normalize('NFKC', match[0])}}}".replace("\u2212", "-")
 
 
 def _vulgar(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from skillopt.core.errors import DataError
 from skillopt.core.item import Item
 from skillopt.envs.scorers import Gold, build_scorer
+from skillopt.envs.scorers.choice import chosen
+from skillopt.envs.scorers.numbers import numbers_in
 
 Case = tuple[Any, str, Any, dict[str, Any]]
 """Scorer, answer, gold, the item's other fields."""
@@ -344,3 +347,30 @@ def test_labels_in_other_words_and_lists_of_labels(answer: str, label: str | Non
 def test_an_object_with_no_number_is_a_wrong_answer(number: str) -> None:
     got = build_scorer("json_fields").score(f'{{"a": {number}}}', item=Item("q", {}), gold=Gold.of({"a": 1}))
     assert got.hard == got.soft == 0.0 and "not one JSON object" in got.fail_reason
+
+
+OPTIONS = {"A": "red", "B": "blue", "C": "green"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("选B", "B"), ("应该选择 B。", "B"), ("答えはBです", "B"), ("选项B正确", "B"), ("I choose B", "B"),
+        ("I'd go with option (b).", "B"), ("✅ B", "B"), ("➡️ B", "B"), ('{"answer": "B"}', "B"),
+        ('{"why": "not A", "answer": "b"}', "B"), ("Not A, so B", "B"), ("- A: no\n- B: yes\n\nB", "B"),
+        ("**Answer**: B", "B"), ("The answer is A. Wait, no, it is B.", "B"),
+        ("The answer is A. Actually, I mean C.", None),
+        ("The answer is B. Wait, that needs a check. It holds.", "B"), ("I choose a blue one", "B"), ("B、C", None),
+        ("I choose A or B", None), ("so A lot of them", None), ("Answer is été", None),
+    ],
+)  # fmt: skip
+def test_a_choice_in_more_words(reply: str, label: str | None) -> None:
+    assert chosen(reply, OPTIONS) == label
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("10⁶", [10**6]), ("1.5×10³", [1500]), ("2×10⁻³ m", [Fraction(2, 1000)]), ("1_000", [1000]), ("a_1", [])],
+)
+def test_numbers_in_more_spellings(text: str, numbers: list[int]) -> None:
+    assert numbers_in(text) == numbers
