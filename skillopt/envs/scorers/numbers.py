@@ -80,15 +80,13 @@ def _spelt(text: str) -> str:
         text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
     text = _FRAC.sub(r"\1/\2", text)
     text = _LATEX_SPACE.sub(",", text)
-    text = _RAISED_DIGITS.sub(
-        lambda found: f"^{{{unicodedata.normalize('NFKC', found[0])}}}".replace("\u2212", "-"), text
-    )
+    text = _RAISED_DIGITS.sub(_raised_digits, text)
     text = _UNDERSCORED.sub("", text)
     text = _VULGAR.sub(_vulgar, text)
     return _MINUS_WORD.sub("-", text)
 
 
-def _raised(match: re.Match[str]) -> str:
+def _raised_digits(match: re.Match[str]) -> str:
     return f"^{{{unicodedata.normalize('NFKC', match[0])}}}".replace("\u2212", "-")
 
 
