@@ -6,6 +6,7 @@ what was turned down before. Held-out texts never come here: the caller has none
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -89,8 +90,7 @@ async def reflect(
     calls: Calls, prompts: Prompts, lessons: Sequence[Lesson], material: Material, *, phase: str
 ) -> list[RuleEdit] | Missing:
     """The edits proposed, as they came; empty when nothing failed (then nothing is asked)."""
-    failures = [lesson for lesson in lessons if lesson.failed]
-    failures.sort(key=lambda lesson: (-lesson.support, lesson.task.id))
+    failures = _every_kind_in_turn([lesson for lesson in lessons if lesson.failed])
     if not failures or material.budget <= 0:
         return []
     contrasts = sorted((x for x in lessons if x.spread > 0), key=lambda x: (-x.spread, x.task.id))
@@ -137,6 +137,17 @@ def edits_of(value: dict[str, JsonValue], known: Mapping[str, str]) -> list[Rule
         rule = as_text(entry.get("rule_id")) if op != "add" else ""
         edits.append(RuleEdit(op, "" if op == "delete" else text, rule, evidence, why))
     return edits
+
+
+def _every_kind_in_turn(failures: Sequence[Lesson]) -> list[Lesson]:
+    """One failure of each kind of request, those with most sessions first, then a second of each: where not all can be
+    shown, a frequent kind does not hide the others."""
+    order: list[tuple[int, int, str, Lesson]] = []
+    seen: Counter[str] = Counter()
+    for lesson in sorted(failures, key=lambda lesson: lesson.task.id):
+        order.append((seen[lesson.task.cluster_id], -lesson.support, lesson.task.id, lesson))
+        seen[lesson.task.cluster_id] += 1
+    return [lesson for *_, lesson in sorted(order, key=lambda entry: entry[:3])]
 
 
 def _failure(lesson: Lesson) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -430,3 +431,10 @@ def test_s24_a_canary_in_a_task_reaches_no_prompt_and_no_file(place: Place) -> N
         for root in (other.paths.in_project, other.paths.root):
             files = [p for p in root.rglob("*") if p.is_file()]
             assert files and not [p for p in files if b"ghp_0123" in p.read_bytes()]
+
+
+def test_reflection_is_shown_every_kind_of_failure_before_a_second_of_one(place: Place) -> None:
+    place.hold()
+    prompt = next(p for p in place.model.asked if '{"edits"' in p)
+    shown = re.findall(r"Task (\w+)\.\w+ \(", prompt)
+    assert shown == ["chg", "msg", "chg", "msg", "chg", "msg", "chg", "chg"]
