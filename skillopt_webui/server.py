@@ -19,7 +19,7 @@ from skillopt_webui.guard import Guard
 from skillopt_webui.launch.files import ConfigFiles
 from skillopt_webui.launch.queue import Launches
 from skillopt_webui.pages import home, launching, new, own_data, watch
-from skillopt_webui.pages.all import PAGES, TABS
+from skillopt_webui.pages.all import PAGES, ROUTES, TABS
 from skillopt_webui.routing import get, of_run, routes_of
 from skillopt_webui.runs import Runs
 from skillopt_webui.settings import Settings
@@ -38,6 +38,7 @@ def build(settings: Settings) -> Starlette:
         get("/run/{run_id}", of_run(watch.first)),
         get("/run/{run_id}/live", of_run(watch.live)),
         *(route for tab in TABS for route in routes_of(tab)),
+        *ROUTES,
         *new.ROUTES,
         *own_data.ROUTES,
         *launching.ROUTES,

@@ -111,6 +111,15 @@ def course_of(run: Run, nodes: Sequence[Node]) -> tuple[Point, ...]:
     return tuple(points)
 
 
+def beside_steps(nodes: Sequence[Node]) -> tuple[Point, ...]:
+    """What was measured between the steps: notes, ends of epochs, the last look."""
+    return tuple(
+        Point(n.step, n.label, n.score, _bounds(n), 0, n.current, n.words + (f": {n.reason}" if n.reason else ""))
+        for n in nodes
+        if n.place and n.score is not None and not n.label.startswith("step ")
+    )
+
+
 def _bounds(node: Node) -> tuple[float, float] | None:
     """Where the candidate's score lies, taken that the skill which it was compared with scores what it scored."""
     if node.score is None or node.interval is None or node.before is None:

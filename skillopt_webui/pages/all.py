@@ -8,3 +8,4 @@ from skillopt_webui.understand import tabs as understand
 
 PAGES: tuple[Page, ...] = (Page("/", "Runs", home.show), Page("/new", "New run", new.show), *understand.PAGES)
 TABS: tuple[Tab, ...] = (watch.TAB, *understand.TABS)
+ROUTES = understand.ROUTES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -13,9 +12,11 @@ from starlette.responses import RedirectResponse, Response
 
 from skillopt.api.steering import order_of, steer
 from skillopt.records.live.control import SETTABLE
-from skillopt.views.course import Point
-from skillopt.views.drawn.chart import curve
+from skillopt.records.reading import Run
+from skillopt.views.brief import beside_steps
+from skillopt.views.drawn.chart import LEGEND, curve
 from skillopt.views.quick_course import quick_course
+from skillopt.views.tree import tree
 from skillopt_webui import frame
 from skillopt_webui.places import Tab
 from skillopt_webui.runs import RunPage
@@ -30,14 +31,19 @@ async def show(request: Request, opened: RunPage) -> Response:
     """Where it stands."""
     state = state_of(request)
     feed = await state.feeds.of(opened.path)
-    points: Sequence[Point] = () if opened.run is None else await run_in_threadpool(quick_course, opened.run)
+    chart = None if opened.run is None else await run_in_threadpool(_chart, opened.run)
     launch = await run_in_threadpool(state.launches.of_run, opened.path)
     return frame.render(
         request, "watch.html", opened=opened, tab="watch", parts=_safe(feed.parts(parts_of)), kinds=KINDS,
         launch=launch,
-        chart=curve(points) if len(points) > 1 else None, settable=SETTABLE, alive=feed.alive, pulse=feed.pulse,
+        chart=chart, legend=LEGEND, settable=SETTABLE, alive=feed.alive, pulse=feed.pulse,
         said=request.query_params.get("said", "")[:300],
     )  # fmt: skip
+
+
+def _chart(run: Run) -> Markup | None:
+    points = quick_course(run)
+    return curve(points, beside_steps(tree(run))) if len(points) > 1 else None
 
 
 def parts_of(feed: Feed) -> dict[str, str]:

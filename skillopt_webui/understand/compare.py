@@ -11,6 +11,7 @@ from skillopt.core.errors import SkillOptError
 from skillopt_webui import frame
 from skillopt_webui.places import Page
 from skillopt_webui.state import state_of
+from skillopt_webui.understand.grids import grid_rows
 
 MOST = 12
 
@@ -28,7 +29,8 @@ async def show(request: Request) -> Response:
             found = await run_in_threadpool(lambda: compare(*map(runs.find, chosen)))
         except SkillOptError as error:
             problem = error
-    return frame.render(request, "understand/compare.html", rows=rows, chosen=chosen, found=found, problem=problem)
+    return frame.render(request, "understand/compare.html", rows=rows, chosen=chosen, found=found, problem=problem,
+                        grids=await run_in_threadpool(grid_rows, runs))  # fmt: skip
 
 
 PAGE = Page("/compare", "Compare", show)

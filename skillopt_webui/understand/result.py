@@ -6,8 +6,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from skillopt.views.brief import brief
-from skillopt.views.drawn.chart import curve
+from skillopt.views.brief import beside_steps, brief
+from skillopt.views.drawn.chart import LEGEND, curve
 from skillopt.views.drawn.page import page
 from skillopt.views.overview import overview
 from skillopt_webui import frame
@@ -21,7 +21,7 @@ async def show(request: Request, opened: RunPage) -> Response:
     run = run_of(opened)
     found = await run_in_threadpool(brief, run)
     return frame.render(request, "understand/result.html", opened=opened, tab="result", found=found,
-                        curve=curve(found.course))  # fmt: skip
+                        curve=curve(found.course, beside_steps(found.nodes)), legend=LEGEND)  # fmt: skip
 
 
 async def file(request: Request, opened: RunPage) -> Response:

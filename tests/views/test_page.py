@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +15,8 @@ from skillopt.api.looking import look, view
 from skillopt.cli.main import invoke
 from skillopt.core.skill import Skill
 from skillopt.records.reading import open_run
+from skillopt.views.brief import beside_steps
+from skillopt.views.drawn.chart import curve
 from skillopt.views.drawn.page import page
 from tests.records.recorded import FIRST, NOW
 
@@ -73,7 +76,8 @@ def test_recorded_runs_have_a_page(root):
         assert each.name in reader.text
     dots = [tag for tag, _ in reader.tags if tag == "circle"]
     gains = len(seen.floor.gains) if seen.floor is not None else 0
-    assert len(dots) == sum(p.score is not None for p in seen.course) + len(seen.nodes) + gains
+    drawn = [p for p in (*seen.course, *beside_steps(seen.nodes)) if p.score is not None]
+    assert len(dots) == len(drawn) + len(seen.nodes) + gains
 
 
 def _poisoned(root: Path) -> Path:
@@ -132,3 +136,14 @@ def test_the_command_writes_the_page_and_says_where(tmp_path, capsys):
     assert path == tmp_path / "run/logs/view.html" and path.read_text() == page(look(tmp_path / "run"))
     assert view(tmp_path / "run", tmp_path / "mine.html").read_text() == path.read_text()
     assert Skill(open_run(tmp_path / "run").best.text) == open_run(NOW / "paired").best
+
+
+def test_the_best_score_rises_where_the_candidate_that_raised_it_stands():
+    """In this run notes, a meta reflection and a slow update raised it, between the steps."""
+    seen = look(NOW / "epochs")
+    drawn = str(curve(seen.course, beside_steps(seen.nodes)))
+    (line,) = re.findall(r'class="best" points="([^"]+)"', drawn)
+    heights = [float(point.partition(",")[2]) for point in line.split()]
+    risen = [float(score) for score in dict.fromkeys(round(1 - (y - 10) / 186, 2) for y in heights)]
+    assert risen == [0.33, 0.42, 0.67, 0.83, 0.92]
+    assert heights == sorted(heights, reverse=True)

@@ -103,7 +103,7 @@ class GridWork:
                 continue
             done.append(column)
             cells.append(Cell(skill, target, column.scores, column.summary.cost, column.calls))
-        table = _table(cells, len(skills), len(targets))
+        table = table_of(cells, len(skills), len(targets))
         faults = dict.fromkeys(fault for column in done for fault in column.faults)
         late = dict.fromkeys(fault for column in done for fault in column.late)
         grid = Grid(self.root, skills, targets, tuple(cells), table, tuple(faults), tuple(late))
@@ -182,7 +182,9 @@ def _capped(one: Prepared, done: Sequence[Column]) -> Prepared:
     return replace(one, evaluating=replace(one.evaluating, resolved=resolved))
 
 
-def _table(cells: Sequence[Cell], skills: int, targets: int) -> PairedTable:
+def table_of(cells: Sequence[Cell], skills: int, targets: int) -> PairedTable:
+    """Scores of all cells and the pairs that differ in one thing. Raises `DataError` where fewer than two were
+    measured."""
     found = [cell for cell in cells if cell.scores]
     if len(found) < 2:
         faults = [cell.fault for cell in cells if cell.fault]

@@ -121,7 +121,7 @@ def _show(screen: Screen, grid: Grid) -> None:
     by_name = {score.name: score for score in grid.table.scores}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("target", *grid.skills):
-        table.add_column(title, no_wrap=True)
+        table.add_column(title, overflow="fold")
     for target in grid.targets:
         row = [cell for cell in grid.cells if cell.target == target]
         found = [by_name.get(grid.column(cell)) for cell in row]

@@ -49,6 +49,8 @@ class Grid:
     columns_total: int
     rows_total: int
     directories: tuple[str, ...]
+    items: int = 0
+    """Of the split, before `only`."""
 
 
 def split_columns(run: Run) -> dict[Split, tuple[Place, ...]]:
@@ -62,7 +64,7 @@ def split_columns(run: Run) -> dict[Split, tuple[Place, ...]]:
 def grid(run: Run, scores: Scores, split: Split, window: Window, *, only: str = "") -> Grid:
     """A page of a split's matrix. `only` keeps items whose id, name or class holds the words."""
     columns = split_columns(run).get(split, ())
-    names = _ordered(run, scores, columns, split, only)
+    names, items = _ordered(run, scores, columns, split, only)
     shown = columns[window.column : window.column + window.columns]
     read = [scores.of(run, place.directory) for place in shown]
     rows = names[window.row : window.row + window.rows]
@@ -73,7 +75,7 @@ def grid(run: Run, scores: Scores, split: Split, window: Window, *, only: str = 
     return Grid(
         split, window, heads,
         tuple(Row(item, about.name, about.task_type, tuple(_cell(c.get(item)) for c in read)) for item, about in rows),
-        len(columns), len(names), tuple(p.directory for p in shown),
+        len(columns), len(names), tuple(p.directory for p in shown), items,
     )  # fmt: skip
 
 
@@ -83,8 +85,9 @@ def _cell(found: ItemScore | None) -> Cell:
 
 def _ordered(
     run: Run, scores: Scores, columns: Sequence[Place], split: Split, only: str
-) -> list[tuple[str, ItemScore]]:
-    """The split's items, hardest first by the sample; those that it does not hold come last, as the run lists them."""
+) -> tuple[list[tuple[str, ItemScore]], int]:
+    """The split's items, hardest first by the sample; those that it does not hold come last, as the run lists them.
+    And how many there are without `only`."""
     known: dict[str, ItemScore] = {}
     seen: dict[str, list[float | None]] = {}
     sampled = _spread(columns)
@@ -102,7 +105,7 @@ def _ordered(
         for item, about in known.items()
         if not words or any(words in text.casefold() for text in (item, about.name, about.task_type))
     ]
-    return sorted(kept, key=lambda row: (row[0] not in seen, mean(seen.get(row[0], ())) or 0.0))
+    return sorted(kept, key=lambda row: (row[0] not in seen, mean(seen.get(row[0], ())) or 0.0)), len(known)
 
 
 def _spread(columns: Sequence[Place]) -> list[Place]:

@@ -33,13 +33,15 @@ class Column:
 
     @property
     def short(self) -> str:
-        """What fits above a cell: the step, `e2` after the second epoch, the first word of anything else.
+        """What fits above a cell: the step (`3n` its notes, `3t` its trial), `e2` after the second epoch, the first
+        word of anything else.
 
         >>> Column("slow update after epoch 2, selection", None, 0.5, 12).short
         'e2'
         """
         if self.step is not None:
-            return str(self.step)
+            kind = "n" if self.label.endswith("notes") else "t" if self.label.endswith("trial") else ""
+            return f"{self.step}{kind}"
         epoch = _EPOCH.search(self.label)
         return f"e{epoch[1]}" if epoch else "0" if self.label == "initial skill" else self.label.partition(" ")[0]
 

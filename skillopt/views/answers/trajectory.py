@@ -17,6 +17,7 @@ from skillopt.records.reading import Run
 
 Kind = Literal["system", "user", "assistant", "reasoning", "tool", "scorer", "note"]
 MOST_TEXT, MOST_BYTES, MOST_PARTS = 20_000, 32 << 20, 400
+_BRIEF = 120
 _HEADINGS: dict[Kind, str] = {
     "system": "system prompt", "user": "user", "assistant": "target", "reasoning": "thinking", "tool": "tool call",
     "scorer": "scorer", "note": "note",
@@ -148,4 +149,8 @@ def _text(content: JsonValue) -> str:
 
 def _part(kind: Kind, title: str, text: str, *, brief: str = "", more: int = 0, images: tuple[str, ...] = ()) -> Part:
     first = " ".join((brief or text)[:400].split())
-    return Part(kind, title, text[:MOST_TEXT], max(0, len(text) - MOST_TEXT) + more, first[:120], images)
+    return Part(kind, title, text[:MOST_TEXT], max(0, len(text) - MOST_TEXT) + more, _cut(first), images)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1].rstrip()}…"

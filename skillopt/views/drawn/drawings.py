@@ -48,9 +48,11 @@ def lineage(nodes: Sequence[Node]) -> Markup:
     return _svg(width, _HIGH, parts, "Lineage of the skill, by step", "lineage")
 
 
-def effect_bars(bars: Sequence[Bar]) -> Markup:
-    """Effects in percentage points with their intervals, one row a change."""
-    row, left, width = 26, 230, 760
+def effect_bars(
+    bars: Sequence[Bar], name: str = "Effect of each change in percentage points, with 95 % intervals", left: int = 230
+) -> Markup:
+    """Effects in percentage points with their intervals, one row a change; `left` is the room of their names."""
+    row, width, letters = 26, 760, (left - 10) * 34 // 220
     bounds = [value for bar in bars for value in (bar.points, *(bar.interval or ()))]
     low, high = min([0.0, *bounds]), max([0.0, *bounds])
     span = (high - low) or 1.0
@@ -66,8 +68,8 @@ def effect_bars(bars: Sequence[Bar]) -> Markup:
         y = row * n + row / 2
         title = escape(_bar_words(bar))
         start, end = sorted((zero, x(bar.points)))
-        kind = "gain" if bar.points > 0 else "loss"
-        label = bar.label if len(bar.label) <= 34 else f"{bar.label[:33]}…"
+        kind = _kind(bar)
+        label = bar.label if len(bar.label) <= letters else f"{bar.label[: letters - 1]}…"
         parts.append(f'<text x="{left - 10}" y="{y + 4:g}" text-anchor="end">{escape(label)}</text>')
         parts.append(
             f'<rect class="{kind}" x="{start:.1f}" y="{y - 7:g}" width="{max(1.0, end - start):.1f}" height="14">'
@@ -75,7 +77,14 @@ def effect_bars(bars: Sequence[Bar]) -> Markup:
         )
         if bar.interval is not None:
             parts.append(_whisker(x(bar.interval[0]), x(bar.interval[1]), y))
-    return _svg(width, height, parts, "Effect of each change in percentage points, with 95 % intervals", "bars")
+    return _svg(width, height, parts, name, "bars")
+
+
+def _kind(bar: Bar) -> str:
+    """An effect whose interval covers zero, or that has none, is neither gain nor loss."""
+    if bar.interval is None or bar.interval[0] <= 0 <= bar.interval[1]:
+        return "unsure"
+    return "gain" if bar.points > 0 else "loss"
 
 
 def _bar_words(bar: Bar) -> str:

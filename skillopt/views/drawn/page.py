@@ -10,8 +10,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from skillopt.views.brief import beside_steps
 from skillopt.views.drawn import drawings
-from skillopt.views.drawn.chart import curve
+from skillopt.views.drawn.chart import LEGEND, curve
 from skillopt.views.drawn.filters import FILTERS, shown, visible
 from skillopt.views.overview import Overview
 
@@ -27,7 +28,8 @@ def page(found: Overview) -> str:
     chosen = [*found.changed, *(v for v in found.items if v not in found.changed)][:MOST_ITEMS]
     anchors = {view.id: n for n, view in enumerate(chosen, start=1)}
     return _template().render(
-        run=found, shown=chosen, anchors=anchors, curve=curve(found.course), lineage=drawings.lineage(found.nodes),
+        run=found, shown=chosen, anchors=anchors, curve=curve(found.course, beside_steps(found.nodes)),
+        legend=LEGEND, lineage=drawings.lineage(found.nodes),
         growth=drawings.growth(found.versions),
         bars=drawings.effect_bars(found.effects.bars) if found.effects is not None else "",
         noise=drawings.noise(found.floor) if found.floor is not None else "",
