@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from skillopt.core.redact_labels import CERTAIN, LIKELY, cookie_spans
+from skillopt.core.redact_labels import LIKELY, certain_in, cookie_spans
 
 MARK = "[redacted]"
 _MIN_SECRET = 6
@@ -20,7 +20,7 @@ _MIN_ENVIRONMENT = 12
 
 _W, _B = r"[A-Za-z0-9_-]", r"[A-Za-z0-9]"
 _DIGIT = rf"(?={_W}{{0,400}}\d)"
-_SHAPES: tuple[tuple[str, str], ...] = (
+_SHAPES: tuple[tuple[str | tuple[str, ...], str], ...] = (
     # Model providers
     ("sk-", rf"sk-{_DIGIT}{_W}{{16,}}"),
     ("gsk_", rf"gsk_{_W}{{20,}}"),
@@ -47,9 +47,12 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("_v1_", r"do[por]_v1_[a-f0-9]{40,}"),
     ("dapi", r"dapi[a-f0-9]{32}(?:-\d)?"),
     # Code and packages
-    ("gh", rf"gh[pousr]_{_B}{{20,}}"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), rf"gh[pousr]_{_B}{{20,}}"),
     ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
-    ("gl", rf"gl(?:pat|dt|rt|soat|cbt|ptt|ft|agent)-{_W}{{16,}}"),
+    (
+        ("glpat-", "gldt-", "glrt-", "glsoat-", "glcbt-", "glptt-", "glft-", "glagent-"),
+        rf"gl(?:pat|dt|rt|soat|cbt|ptt|ft|agent)-{_W}{{16,}}",
+    ),
     ("npm_", rf"npm_{_B}{{30,}}"),
     ("pypi-AgEI", rf"pypi-AgEI{_W}{{20,}}"),
     ("dckr_", rf"dckr_(?:pat|oat)_{_W}{{20,}}"),
@@ -64,36 +67,36 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("lin_api_", rf"lin_api_{_DIGIT}{_W}{{20,}}"),
     ("glsa_", rf"glsa_{_DIGIT}{_W}{{20,}}"),
     ("ntn_", rf"ntn_{_DIGIT}{_W}{{20,}}"),
-    ("shp", rf"shp(?:at|ss|ca)_{_DIGIT}{_W}{{20,}}"),
+    (("shpat_", "shpss_", "shpca_"), rf"shp(?:at|ss|ca)_{_DIGIT}{_W}{{20,}}"),
     ("pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{20,}"),
     # Messages, money, vaults
     ("xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
     ("xapp-", r"xapp-\d-[A-Za-z0-9-]{20,}"),
-    ("k_", rf"[sr]k_(?:live|test)_{_B}{{16,}}"),
+    (("k_live_", "k_test_"), rf"[sr]k_(?:live|test)_{_B}{{16,}}"),
     ("whsec_", r"whsec_[A-Za-z0-9+/=]{20,}"),
     ("SG.", rf"SG\.{_W}{{16,80}}\.{_W}{{16,}}"),
     ("sq0", rf"sq0(?:atp|csp)-{_W}{{20,}}"),
     (":AA", rf"\d{{8,10}}:AA{_W}{{30,}}"),
-    ("hv", rf"hv[sbr]\.{_W}{{20,}}"),
+    (("hvs.", "hvb.", "hvr."), rf"hv[sbr]\.{_W}{{20,}}"),
     ("dp.", rf"dp\.(?:pt|st|ct|sa)\.{_B}{{30,}}"),
     ("ATATT3", r"ATATT3[A-Za-z0-9_=-]{30,}"),
     ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     # Signed tokens
     ("eyJ", rf"eyJ{_W}{{8,2000}}\.{_W}{{8,20000}}\.{_W}*"),
 )
-"""(what every key of the shape holds, the shape): a text without the first need not be searched for the second."""
+"""(what every key of the shape holds, or one of what it holds, the shape): a text without need not be searched."""
 # A key begins a word; a letter before it may belong to an escape (`\\n` in JSON text, `%20` in a URL).
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2}))"
-_WHOLE: tuple[tuple[str, re.Pattern[str]], ...] = (
+_WHOLE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     (
-        "PRIVATE KEY",
+        ("PRIVATE KEY",),
         re.compile(
             r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
             r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
             re.DOTALL,
         ),
     ),
-    *((held, re.compile(_START + shape)) for held, shape in _SHAPES),
+    *((held if isinstance(held, tuple) else (held,), re.compile(_START + shape)) for held, shape in _SHAPES),
 )
 
 _URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
@@ -113,24 +116,30 @@ def redact_reply(text: str, secrets: Collection[str] = ()) -> str:
     for secret in sorted({s for s in secrets if len(s) >= _MIN_SECRET}, key=len, reverse=True):
         text = text.replace(secret, MARK)
     for held, pattern in _WHOLE:
-        if held in text:
+        if _holds(text, held):
             text = pattern.sub(MARK, text)
-    for pattern in CERTAIN:
+    for pattern in certain_in(text):
         text = pattern.sub(rf"\g<1>{MARK}", text)
     for start, end in reversed(list(cookie_spans(text))):
         text = text[:start] + MARK + text[end:]
-    return _URL.sub(rf"\g<1>{MARK}@", text)
+    return _URL.sub(rf"\g<1>{MARK}@", text) if "://" in text and "@" in text else text
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
 
 
 def shape_spans(text: str) -> list[tuple[int, int]]:
     """Where values stand that have a key's shape whatever is around them, pattern by pattern: quick on a long text."""
-    return [match.span() for held, pattern in _WHOLE if held in text for match in pattern.finditer(text)]
+    return [match.span() for held, pattern in _WHOLE if _holds(text, held) for match in pattern.finditer(text)]
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
     """Where key-shaped values stand (half-open, without their labels), in order, overlapping ones joined."""
     found = shape_spans(text)
-    found += [(match.end(1), match.end()) for pattern in (*CERTAIN, *LIKELY) for match in pattern.finditer(text)]
+    found += [
+        (match.end(1), match.end()) for pattern in (*certain_in(text), *LIKELY) for match in pattern.finditer(text)
+    ]
     found += cookie_spans(text)
     found += [(match.end(1), match.end() - 1) for match in _URL.finditer(text)]
     spans: list[tuple[int, int]] = []
