@@ -1,11 +1,12 @@
 """The journal at scale: open, hit, miss, insert, ledger, count, at 10^6 or 10^7 rows of the product's own store.
 
     python benchmarks/journal_scale.py --rows 1000000 [--path /tmp/big.sqlite] [--keep]
-    python benchmarks/journal_scale.py --rows 10000000 --path /tmp/big.sqlite --seconds 900    # again, until it is there
+    python benchmarks/journal_scale.py --rows 10000000 --path /tmp/big.sqlite --seconds 900   # until it is there
 
 Rows are chat answers of the usual size (text of 40 to 400 characters, usage, price), written through `Database` in
 batches; what is measured goes through `Journal`, as a run uses it. A file that is there is continued, whether it was
-left after `--seconds` or killed; one with enough rows is only measured. Its first line says how far it is. Figures to meet (spec/scale.md 8): hit and miss below 1 ms, insert below 0.1 ms, ledger below 1 s.
+left after `--seconds` or killed; one with enough rows is only measured. Its first line says how far it is.
+Figures to meet (spec/scale.md 8): hit and miss below 1 ms, insert below 0.1 ms, ledger below 1 s.
 """
 
 from __future__ import annotations

@@ -13,8 +13,9 @@ from tests.model.key_shapes import LABELLED, PLAIN
 
 LABELS = (
     "api_key", "API-KEY", "Authorization", "bearer", "Basic", "token", "to\u212aen", "\u017fecret", "access_\u212aey",
-    "password", "pwd", "passphrase", "x-amz-security-token", "AWS4-HMAC-SHA256", "signature", "S\u0131gnature", "S\u0130gnature",
-    "key", "sid", "JSESSIONID", "Stripe-Signature", "v1", "https://hooks.slack.com/services/", "?", "&", "%26",
+    "password", "pwd", "passphrase", "x-amz-security-token", "AWS4-HMAC-SHA256", "signature", "S\u0131gnature",
+    "S\u0130gnature", "key", "sid",
+    "JSESSIONID", "Stripe-Signature", "v1", "https://hooks.slack.com/services/", "?", "&", "%26",
     "csrftoken", "__Secure-x",
 )  # fmt: skip
 VALUES = (
