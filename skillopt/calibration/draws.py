@@ -17,7 +17,7 @@ from skillopt.core.rollout import Rollout
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.spending.bill import cost_of, write_logs
 from skillopt.engine.run.telling.stages import staged
-from skillopt.envs.scorers.judging import JudgingScorer
+from skillopt.envs.scorers.judging import AsksJudge
 from skillopt.envs.scoring import ScoreContext
 from skillopt.model.types import Usage
 from skillopt.optimizer.context import Tally
@@ -33,7 +33,7 @@ RESULT = "calibration.json"
 class Question:
     """What is asked: a scorer about labelled answers, `repeats` times each."""
 
-    scorer: JudgingScorer
+    scorer: AsksJudge
     labels: Labels
     repeats: int
     notices: tuple[str, ...] = ()
@@ -76,9 +76,7 @@ async def calibrate(context: RunContext, question: Question) -> Calibration:
     return found
 
 
-async def _draw(
-    context: RunContext, scorer: JudgingScorer, answer: Labelled, draw: int, tally: Tally
-) -> Scored | Missing:
+async def _draw(context: RunContext, scorer: AsksJudge, answer: Labelled, draw: int, tally: Tally) -> Scored | Missing:
     """One verdict as a run would come to it."""
     rollout = Rollout(answer.item, "", Pending(), repeat=draw)
     ctx = ScoreContext(rollout, Stage.JUDGE, task=answer.task, scoring=context.scoring)

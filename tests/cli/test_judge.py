@@ -130,3 +130,40 @@ def test_rows_name_items_of_the_data_and_sealed_ones_are_told(place: Path, capsy
     Path("labels.jsonl").write_text('{"item": "q99", "answer": "good", "label": 1}\n')
     assert calibrate("--labels", "labels.jsonl", *data) == 2
     assert "labels.jsonl, line 1: no item has the id 'q99'" in capsys.readouterr().err
+
+
+SEAL_JUDGE = """
+def respond(request):
+    system = str(request.messages[0].content)
+    if "You judge one answer" not in system:
+        return "ready"
+    text = str(request.messages[1].content)
+    answer = text.split("```answer\\n")[1].split("\\n```")[0]
+    return "A" if answer.startswith("good") or (answer.startswith("odd") and request.repeat >= 1000) else "B"
+"""
+
+
+def test_the_judge_of_an_environment_of_its_own(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """SealQA's grader by letters: each draw is asked anew; without a grader there is none to judge."""
+    rows = [{"id": f"s{n}", "question": f"Who won race {n}?", "answer": f"Ann {n}"} for n in range(12)]
+    Path("seal.json").write_text(json.dumps(rows))
+    Path("judge.py").write_text(SEAL_JUDGE)
+    Path("config.yaml").write_text(
+        "model: {backend: scripted, judge: judge-model, scripted_script: judge.py}\n"
+        "env: {name: sealqa, data_path: seal.json, split_mode: ratio, split_ratio: '1:1:1'}\n"
+    )
+    labels = [
+        f"s{n},{('good', 'bad', 'odd')[n % 3]} answer {n},{'right' if n % 3 == 0 else 'wrong'}" for n in range(12)
+    ]
+    Path("seal.csv").write_text("item,answer,label\n" + "\n".join(labels) + "\n")
+    assert calibrate("--labels", "seal.csv", "--repeats", "3", "--json", "env.out_root=out") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["scorer"], found["kind"], found["answers"], found["measured"]) == ("sealqa", "right or wrong", 12, 12)
+    assert found["tokens"]["judge"]["calls"] == 36
+    assert found["agreement"]["value"] == pytest.approx((4 + 4 + 4 / 3) / 12)  # an odd answer: wrong, then right twice
+    assert {row["item"] for row in found["disagreements"]} == {f"s{n}" for n in range(12) if n % 3 == 2}
+    assert calibrate("--labels", "seal.csv", "env.grader=equality") == 2
+    assert "its scorer asks no judge" in capsys.readouterr().err
+    Path("config.yaml").write_text("model: {backend: scripted}\nenv: {name: sealqa}\n")
+    assert calibrate("--labels", "seal.csv") == 2
+    assert "its judge is asked about its items, and there are none" in capsys.readouterr().err

@@ -14,11 +14,12 @@ from typing import TypeAlias, cast
 from skillopt.api.given.environments import LabelledTasks
 from skillopt.calibration.draws import RESULT, Question
 from skillopt.calibration.draws import calibrate as ask
+from skillopt.calibration.environment import EnvironmentJudge
 from skillopt.calibration.labels import Known, Labels, read_labels
 from skillopt.config import Config, Resolved, role_settings
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.hashing import digest
-from skillopt.core.item import SPLITS
+from skillopt.core.item import SPLITS, Item
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.opening import open_run_context
 from skillopt.engine.run.output_directory import CALIBRATION, OutputDirectory, calibration_place
@@ -28,8 +29,9 @@ from skillopt.engine.run.telling.events import Observer as EventObserver
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.loading import Row, read_rows
 from skillopt.envs.jsonl.settings import JsonlSettings
+from skillopt.envs.judged import needs_judge
 from skillopt.envs.scorers.base import Gold
-from skillopt.envs.scorers.judging import JudgingScorer
+from skillopt.envs.scorers.judging import AsksJudge, JudgingScorer
 from skillopt.envs.scorers.pairwise import Pairwise
 from skillopt.model.prices import load_prices
 from skillopt.model.tokens import expected
@@ -92,8 +94,9 @@ def prepare(
         raise ConfigError(f"repeats={repeats}", hint="a judge is asked once or more; twice or more show its noise")
     if replay and not config.env.out_root:
         raise ConfigError("--replay needs env.out_root, the directory of the recorded calibration")
-    scorer = _judging(config)
-    known, splits = _items(config, given)
+    env, splits = _loaded(config, given)
+    scorer = _judging(config, env)
+    known = _known(config, env, splits) if env is not None else None
     rows = read_rows(Path(labels)) if isinstance(labels, (str, Path)) else _given_rows(labels)
     found = read_labels(rows, pairs=isinstance(scorer, Pairwise), known=known, scale=scale)
     if known is None:
@@ -104,10 +107,12 @@ def prepare(
     return Calibrating(resolved, given, question, identity, place, _usd(config, question))
 
 
-def _judging(config: Config) -> JudgingScorer:
-    """The scorer that is calibrated: the one that asks a judge."""
+def _judging(config: Config, env: Env | None) -> AsksJudge:
+    """What is calibrated: the scorer that asks a judge, or the judge of an environment that scores in its own way."""
     settings = config.env_settings
-    leaves = settings.scorer.leaves if isinstance(settings, JsonlSettings) else ()
+    if not isinstance(settings, JsonlSettings):
+        return _of_environment(config, env)
+    leaves = settings.scorer.leaves
     found = [leaf for leaf in leaves if isinstance(leaf, JudgingScorer)]
     if not found:
         raise ConfigError(
@@ -121,15 +126,38 @@ def _judging(config: Config) -> JudgingScorer:
     return found[0]
 
 
-def _items(config: Config, given: Given) -> tuple[dict[str, Known] | None, Splits]:
-    """The items that labels may name, by id; None where the configuration has no data."""
+def _of_environment(config: Config, env: Env | None) -> EnvironmentJudge:
+    if env is not None and not needs_judge(env):
+        raise ConfigError(
+            f"env.name={config.env.name}: with these settings its scorer asks no judge, so there is none to calibrate",
+            hint="set model.judge, or the environment's grader, as a run with a judge would",
+        )
+    if env is None:
+        raise ConfigError(
+            f"env.name={config.env.name or 'none'}: its judge is asked about its items, and there are none",
+            hint="set env.data_path or env.split_dir; for answers without items: env.name=jsonl with a rubric",
+        )
+    return EnvironmentJudge(env)
+
+
+def _loaded(config: Config, given: Given) -> tuple[Env | None, Splits]:
+    """The environment with its items; None where the configuration has no data."""
     if given.env is None and not config.env.data_path and not config.env.split_dir:
         return None, Splits((), (), ())
-    env, splits = load_env(config, given=given)
+    return load_env(config, given=given)
+
+
+def _known(config: Config, env: Env, splits: Splits) -> dict[str, Known]:
+    """The items that labels may name, by id."""
     settings = config.env_settings
-    field = settings.answer_field if isinstance(settings, JsonlSettings) else ""
+
+    def gold(item: Item) -> Gold:
+        if isinstance(settings, JsonlSettings):
+            return Gold.of(item.data.get(settings.answer_field))
+        return Gold.of(list(env.golds(item)))
+
     items = [item for name in SPLITS for item in splits.named(name)]
-    return {item.id: Known(item, env.task_text(item), Gold.of(item.data.get(field))) for item in items}, splits
+    return {item.id: Known(item, env.task_text(item), gold(item)) for item in items}
 
 
 def _tasks(config: Config, labels: Labels) -> Env:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -39,6 +39,22 @@ class Question(Generic[V]):
 def blocks(**texts: str) -> str:
     """Fenced texts under their names: `blocks(task="…", answer="…")`. Blank ones are left out."""
     return "\n\n".join(f"{name.capitalize()}:\n{fenced(text, name)}" for name, text in texts.items() if text.strip())
+
+
+class AsksJudge(Protocol):
+    """What a calibration asks of a judging scorer, or of an environment that has a judge of its own."""
+
+    @property
+    def repeats(self) -> int: ...
+
+    @property
+    def judge_calls(self) -> int: ...
+
+    def judge_texts(self) -> Sequence[str]: ...
+
+    def identity(self) -> dict[str, Any]: ...
+
+    async def judged(self, answer: str, gold: Gold, ctx: ScoreContext, *, first: int = 0) -> Outcome: ...
 
 
 class JudgingScorer(Scorer):
