@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillopt.api.shown.live import LiveView
     from skillopt.api.shown.result import Result
     from skillopt.engine.run.given import Interrupt
-    from skillopt.forecast.plan import Plan
+    from skillopt.forecast.planned import Plan
 
 GateName = Literal["proof", "strict", "paired", "off"]
 Effort = Literal["light", "medium", "heavy"]

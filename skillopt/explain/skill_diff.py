@@ -52,6 +52,12 @@ class SkillDiff:
         """True when the texts differ in line ends or in the end of the file only."""
         return not self.same and not self.hunks
 
+    def __str__(self) -> str:
+        """The changed lines as `diff -u` shows them."""
+        head = [f"--- {self.a.name}", f"+++ {self.b.name}"]
+        hunks = [line for hunk in self.hunks for line in ("@@", *(f"{one.sign}{one.text}" for one in hunk))]
+        return "\n".join([*head, *hunks]) if self.hunks else f"{self.a.name} and {self.b.name}: no line differs"
+
     def causes(self) -> dict[str, Cause]:
         """What is behind the changed lines, in order of appearance."""
         lines = (line for hunk in self.hunks for line in hunk if line.sign != " ")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt.config import Config, role_settings
@@ -25,8 +24,9 @@ from skillopt.engine.run.targets import check_target
 from skillopt.envs.base import Env, Splits
 from skillopt.envs.data.splits import CUT_REASON
 from skillopt.envs.judged import judge_calls
-from skillopt.forecast.batches import SHORTEST_S, Batched, BatchOffer, as_batches, offer
+from skillopt.forecast.batches import SHORTEST_S, Batched, as_batches, offer
 from skillopt.forecast.estimate import Estimate, PerCall, observed_calls
+from skillopt.forecast.planned import Plan, StagePlan
 from skillopt.forecast.pools import in_flight, pools_of
 from skillopt.forecast.range import Range, spread, total
 from skillopt.forecast.workload import StageCalls, Workload, of_seeds, with_judge, workload
@@ -34,83 +34,10 @@ from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see,
 from skillopt.model.prices import Price, PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
-from skillopt.records.vocabulary import Role, Stage
 from skillopt.store.journal import Journal, LedgerRow
 
 SMALL_SPLIT = 20
 """Below this many items a split decides next to nothing; the plan says so with numbers."""
-
-
-@dataclass(frozen=True)
-class StagePlan:
-    """One line of the plan, over the whole run. `label` is for people; `usd` is None when the price is unknown."""
-
-    role: Role
-    model: str
-    stage: Stage
-    label: str
-    calls: Range
-    prompt_tokens: Range
-    completion_tokens: Range
-    usd: Range | None
-    seconds: Range
-    """Wall time at the configured width, stages one after the other."""
-    observed: bool
-    """True when the figures come from earlier calls of this run."""
-    live_usd: Range | None = None
-    batched_usd: Range | None = None
-    """Money if every call is made by itself, and if sets go into batches; `usd` is the one that is in force."""
-    waits: int = 0
-    """Sets in batches that are waited for, one after the other."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The forecast of one run."""
-
-    stages: tuple[StagePlan, ...]
-    sizes: Sizes
-    total_steps: int
-    steps_per_epoch: int
-    selection_gain: float
-    """Smallest gain (0 to 1) that the gate's look proves with 80 % power, or under a rule that proves nothing, that a
-    report of it would call better; 1.0 means none."""
-    test_gain: float
-    """Smallest gain that the report of the sealed test calls better with 80 % power."""
-    fits_steps: Range | None
-    """Steps that the budget pays for, None without a budget in calls, tokens or money."""
-    warnings: tuple[str, ...]
-    refusals: tuple[str, ...]
-    """Reasons not to start at all."""
-    gate_notes: tuple[str, ...] = ()
-    """What the gate can prove and how often it errs."""
-    batches: BatchOffer | None = None
-    """Both prices, where batches make a difference that is known."""
-    pools: tuple[str, ...] = ()
-    """Roles that several endpoints serve, a sentence each."""
-    seeds: int = 1
-    """Runs side by side; calls, tokens, money and time are of all of them, steps of one."""
-
-    @property
-    def calls(self) -> Range:
-        """Calls over all stages."""
-        return total(s.calls for s in self.stages)
-
-    @property
-    def tokens(self) -> Range:
-        """Prompt and completion tokens over all stages."""
-        return total(s.prompt_tokens + s.completion_tokens for s in self.stages)
-
-    @property
-    def seconds(self) -> Range:
-        """Wall time of all stages one after the other; overlap makes it less."""
-        return total(s.seconds for s in self.stages)
-
-    @property
-    def usd(self) -> Range | None:
-        """Money over all stages; None when any of it is unknown."""
-        known = [s.usd for s in self.stages if s.usd is not None]
-        return total(known) if len(known) == len(self.stages) else None
 
 
 def make_plan(

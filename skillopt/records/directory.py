@@ -21,6 +21,12 @@ LOCK = "run.lock"
 LOGS = "logs"
 VOLATILE = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm", LOCK, LOGS)
 """Names at the root that may differ between a killed and an undisturbed run."""
+GENERATED = "_generated_splits"
+"""Splits that a ratio cut of a file of items."""
+GIVEN = "_given"
+"""Items and skill that a program handed over."""
+_FIRST = (*VOLATILE, GENERATED, GIVEN)
+"""Written before the journal: a run that was killed just then is still ours."""
 
 
 class RunDir:
@@ -54,7 +60,7 @@ class RunDir:
 
     def check_own(self) -> None:
         """Raises `RunDirError` for a directory that has files but no journal of ours."""
-        names = sorted(p.name for p in self.root.iterdir() if p.name not in VOLATILE)
+        names = sorted(p.name for p in self.root.iterdir() if p.name not in _FIRST)
         if names and not self.journal.exists():
             raise RunDirError(
                 f"{self.root} is not empty and holds no run of ours (found {', '.join(names[:3])})",

@@ -260,11 +260,12 @@ class Run:
             raise damaged(path) from error
 
 
-def open_run(path: Path) -> Run:
+def open_run(path: str | Path) -> Run:
     """The run that `path` is, or that it lies in. Raises `RunDirError` when there is none.
 
-    >>> open_run(Path("outputs/demo")).best.text  # doctest: +SKIP
+    >>> open_run("outputs/demo").best.text  # doctest: +SKIP
     """
+    path = Path(path)
     start = path if path.is_dir() else path.parent
     for directory in (start, *start.resolve().parents[:_PARENTS]):
         if (directory / INITIAL_SKILL).is_file():

@@ -24,7 +24,7 @@ from skillopt.api.given.items import held_items, template_for
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
 from skillopt.envs.data.splits import split_sizes
-from skillopt.forecast.plan import Plan
+from skillopt.forecast.planned import Plan
 from skillopt.gate.alpha import level_of
 from skillopt.gate.power import detectable_gain, never_passes
 from tests.api.conftest import ITEMS

@@ -6,13 +6,16 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import skillopt
 from skillopt.api.shown.notebook import MOST_BYTES, as_html, as_markdown
-from skillopt.core.errors import DataError, RunDirError
+from skillopt.core.errors import ConfigError, DataError, RunDirError
+from skillopt.records.directory import RunDir
 from skillopt.records.reading import Run
+from tests.api.conftest import ITEMS, SMALL
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "1b0a487"
 
@@ -85,7 +88,9 @@ def test_what_models_wrote_is_escaped_and_long_texts_are_cut(finished: skillopt.
     assert "<script" not in html and "&lt;script&gt;" in html and len(html.encode()) <= MOST_BYTES
     markdown = as_markdown(result)
     fence = re.search(r"^(`+)diff$", markdown, re.MULTILINE)
-    assert fence is not None and len(fence[1]) == 5 and markdown.rstrip().endswith(fence[1])
+    assert fence is not None and len(fence[1]) == 5
+    before, after = markdown.rsplit(f"\n{fence[1]}\n", 1)
+    assert fence[0] in before and "Lineage:" in after and "`" not in after
 
 
 def test_save_and_load(finished: skillopt.Result, tmp_path: Path) -> None:
@@ -129,3 +134,44 @@ def test_compare_pairs_the_sealed_tests(finished: skillopt.Result) -> None:
     assert "not distinguishable" in found._repr_mimebundle_()["text/html"]
     with pytest.raises(DataError, match="two runs or more"):
         skillopt.compare(finished)
+
+
+def test_a_difference_prints_itself(finished: skillopt.Result) -> None:
+    printed = str(finished.diff()).splitlines()
+    assert printed[:3] == ["--- initial skill", "+++ best skill", "@@"]
+    added = [line[1:] for line in printed[3:] if line.startswith("+")]
+    assert [line for line in added if line] == [line for line in finished.skill.text.splitlines() if line]
+
+
+def test_a_plan_prints_itself() -> None:
+    forecast = skillopt.plan(ITEMS, scorer="exact", target="scripted", overrides=SMALL)
+    shown = forecast._repr_mimebundle_()
+    assert shown["text/plain"] == str(forecast)
+    low, high = f"{forecast.calls.low:,.0f}", f"{forecast.calls.high:,.0f}"
+    for text in shown.values():
+        assert "12 train, 12 selection, 16 test" in text and f"{low} to {high}" in text and "sealed test" in text
+    assert "<script" not in shown["text/html"] and shown["text/markdown"].count("| --- |") == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"budget": "2"}, "budget cannot be str"),
+        ({"budget": {"euro": 2}}, "unknown cap 'euro'"),
+        ({"config": 3}, "config cannot be int"),
+        ({"out": 3}, "out cannot be int"),
+        ({"overrides": [1]}, "overrides cannot be list"),
+    ],
+)
+def test_an_argument_of_another_type_is_one_line(more: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        skillopt.plan(ITEMS, scorer="exact", target="scripted", **more)
+
+
+def test_a_run_killed_before_its_journal_was_there_goes_on(tmp_path: Path) -> None:
+    for name in ("_given", "_generated_splits"):
+        (tmp_path / name).mkdir()
+        RunDir(tmp_path).check_own()
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(RunDirError, match="holds no run of ours"):
+        RunDir(tmp_path).check_own()

@@ -17,7 +17,7 @@ from tests.records.recorded import FIRST, every_run
 
 @pytest.mark.parametrize("root", every_run(), ids=lambda p: f"{p.parent.name}-{p.name}")
 def test_everything_of_a_recorded_run_can_be_read(root):
-    run = open_run(root)
+    run = open_run(str(root))
     assert [r.step for r in run.steps] == list(range(1, len(run.steps) + 1))
     assert run.state.last_completed_step == len(run.steps)
     assert run.initial.text and run.best.text and run.config["optimizer_model"]

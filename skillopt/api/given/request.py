@@ -9,24 +9,23 @@ written here, and the process's environment is only read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, cast
 
 from skillopt.api.given.adapted import Adapted
 from skillopt.api.given.cut import cut_for
 from skillopt.api.given.effort import resolved_with_effort
 from skillopt.api.given.environments import as_environment, held_jsonl, is_environment, with_items, write_items
+from skillopt.api.given.forms import BudgetLike, ConfigLike, caps_of, config_layers
 from skillopt.api.given.given_scorer import read_scorer
 from skillopt.api.given.items import HeldItems, held_items, refuse_few, split_items, template_for
 from skillopt.api.given.models import ModelLike, held_model
 from skillopt.config import Config, Resolved, resolve
 from skillopt.config.backends import AGENTS, ALIASES, HELD
-from skillopt.config.keys import SECTIONS
 from skillopt.config.schema.root import NoSettings
 from skillopt.config.sources.environment import read_environment
-from skillopt.config.sources.files import load_files
 from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.skill import Skill
@@ -40,14 +39,12 @@ from skillopt.envs.data.own import own_rows
 from skillopt.envs.jsonl.settings import JsonlSettings
 from skillopt.envs.registry import settings_schemas
 from skillopt.envs.scorers.base import Scorer
+from skillopt.records.directory import GIVEN
 from skillopt.store.atomic import write_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-ConfigLike: TypeAlias = Union[str, Path, "Mapping[str, object]", None]
-BudgetLike: TypeAlias = Union[float, "Mapping[str, float]", None]
-_CAPS = {"usd": "max_usd", "tokens": "max_tokens", "calls": "max_calls", "hours": "max_hours", "patience": "patience"}
 _GATE_KEYS = ("evaluation.gate_rule", "evaluation.use_gate", "train.search")
 _SPLIT_FOLDERS = ("train", "val", "test", "valid_seen", "valid_unseen", "selection")
 
@@ -95,7 +92,7 @@ class _Making:
 
     def __init__(self, arguments: Arguments) -> None:
         self.asked = arguments
-        self.files = _config_layers(arguments.config)
+        self.files = config_layers(arguments.config)
         self.says: dict[str, object] = {}
         self.items: HeldItems | None = None
         self.env: Env | None = None
@@ -157,12 +154,18 @@ class _Making:
     def _store(self, name: str) -> str:
         """Where something held is written, so that the configuration can name it: by content, in the run directory or
         beside all of them."""
-        return str(Path(self.asked.out or OUTPUTS) / "_given" / name)
+        return str(Path(self.asked.out or OUTPUTS) / GIVEN / name)
 
     # --- what the arguments say ---
 
     def _say_rest(self) -> None:
         asked, says = self.asked, self.says
+        if not isinstance(cast("object", asked.out), (str, os.PathLike, type(None))):
+            raise ConfigError(f"out cannot be {type(asked.out).__name__}", hint="give the path of a directory")
+        if not isinstance(cast("object", asked.overrides), Mapping):
+            raise ConfigError(
+                f"overrides cannot be {type(asked.overrides).__name__}", hint='give keys: {"train.batch_size": 20}'
+            )
         if asked.out is not None:
             says["env.out_root"] = str(asked.out)
         if asked.seed is not None:
@@ -175,11 +178,7 @@ class _Making:
                 says["evaluation.gate_rule"] = asked.gate
         elif not self.files and not any(map(self._configured, _GATE_KEYS)):
             says["evaluation.gate_rule"] = "proof"  # own data: one claim at the end, as `skillopt init` writes it
-        budget = {"usd": asked.budget} if isinstance(asked.budget, (int, float)) else dict(asked.budget or {})
-        for kind, most in budget.items():
-            if kind not in _CAPS:
-                raise ConfigError(f"budget: unknown cap {kind!r}", hint=f"known: {', '.join(_CAPS)}")
-            says[f"budget.{_CAPS[kind]}"] = most
+        says.update(caps_of(asked.budget))
         if asked.executor is not None:
             says["executor.kind"] = asked.executor
         if asked.prompt:
@@ -305,20 +304,3 @@ def skill_of(skill: object) -> Skill:
     if isinstance(skill, (Skill, str)):
         return skill if isinstance(skill, Skill) else Skill(skill)
     raise ConfigError(f"a skill cannot be {type(skill).__name__}", hint="give its text, a Skill, or a Path")
-
-
-def _config_layers(config: ConfigLike) -> tuple[Layer, ...]:
-    if config is None:
-        return ()
-    if isinstance(config, Mapping):
-        return (Layer("file", tuple(_entries(config))),)
-    return load_files(Path(config))
-
-
-def _entries(config: Mapping[str, object]) -> Iterator[Raw]:
-    for name, value in config.items():
-        if name in SECTIONS and isinstance(value, Mapping):
-            for key, inner in cast("Mapping[str, object]", value).items():
-                yield Raw(f"{name}.{key}", inner, Origin("file", f"config[{name!r}][{key!r}]"), form=1)
-        else:
-            yield Raw(name, value, Origin("file", f"config[{name!r}]"))

@@ -12,7 +12,8 @@ from skillopt.config import Resolved
 from skillopt.engine.run.given import Given
 from skillopt.engine.run.output_directory import OutputDirectory
 from skillopt.engine.run.prepare import Work
-from skillopt.forecast.plan import Plan, refuse
+from skillopt.forecast.plan import refuse
+from skillopt.forecast.planned import Plan
 
 
 @dataclass(frozen=True)

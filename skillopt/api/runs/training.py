@@ -23,7 +23,8 @@ from skillopt.engine.run.telling.events import Observer
 from skillopt.engine.trainer import train
 from skillopt.forecast.batches import BatchOffer
 from skillopt.forecast.bottleneck import bottleneck, machines_of, seconds_of_scoring
-from skillopt.forecast.plan import Plan, plan_of
+from skillopt.forecast.plan import plan_of
+from skillopt.forecast.planned import Plan
 from skillopt.forecast.range import Range
 from skillopt.trackers.base import Tracker
 from skillopt.trackers.choose import trackers_of

@@ -59,7 +59,8 @@ def as_markdown(result: Result) -> str:
         ]
     body = "\n".join(f"{sign} {text}" for sign, text in _diff(result.diff()))
     fence = "`" * max(3, _longest_ticks(body) + 1)
-    return "\n".join([*parts, "", f"{fence}diff", body or "(the best skill is the initial one)", fence, ""])
+    parts += ["", f"{fence}diff", body or "(the best skill is the initial one)", fence, "", "Lineage:", ""]
+    return "\n".join([*parts, *_branches(result.lineage()), ""])
 
 
 def as_html(result: Result) -> str:
@@ -147,6 +148,16 @@ def _diff_html(lines: Sequence[tuple[str, str]], room: int) -> str:
             break
         shown.append(row)
     return f"<h4>Difference</h4><pre>{''.join(shown)}</pre>"
+
+
+def _branches(nodes: Sequence[Node]) -> list[str]:
+    """The lineage as a list: what was refused stands under the text that it was made from."""
+    return [
+        f"{'' if node.kept else '  '}- {_plain(node.label)}"
+        + (f": {_plain(_gate(node.gate))}" if node.gate is not None else "")
+        + (" (best)" if node.best else "")
+        for node in nodes[:_MOST_NODES]
+    ] + ([f"- … {len(nodes) - _MOST_NODES} more"] if len(nodes) > _MOST_NODES else [])
 
 
 def _tree(nodes: Sequence[Node]) -> str:

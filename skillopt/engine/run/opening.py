@@ -25,7 +25,7 @@ from skillopt.engine.run.fingerprint import check_fingerprint
 from skillopt.engine.run.given import NOTHING, Given
 from skillopt.engine.run.models import ModelMaker, Need, asked_roles, probe, shared_by_runs
 from skillopt.engine.run.postgres import Postgres, is_postgres
-from skillopt.engine.run.prepare import GENERATED, check_train_size, leak_index, load_env, starting_skill
+from skillopt.engine.run.prepare import check_train_size, leak_index, load_env, starting_skill
 from skillopt.engine.run.spending.budget import Budget, Limits
 from skillopt.engine.run.spending.spent import remember_in, spent_before
 from skillopt.engine.run.spending.timings import Timings
@@ -41,7 +41,7 @@ from skillopt.model.traffic.pool import LimiterPool
 from skillopt.model.types import ChatModel
 from skillopt.optimizer.prompting import PromptBook
 from skillopt.optimizer.veto import complaints
-from skillopt.records.directory import RunDir
+from skillopt.records.directory import GENERATED, RunDir
 from skillopt.records.events import Notice
 from skillopt.store.atomic import clean_stale
 from skillopt.store.filesystem import filesystem_of, is_shared

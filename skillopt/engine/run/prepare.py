@@ -24,9 +24,7 @@ from skillopt.envs.base import Env, Reseeded, Splits, hidden_reference, reseeded
 from skillopt.envs.checks.load_checks import checked_splits
 from skillopt.envs.judged import judge_texts
 from skillopt.envs.registry import create_env
-
-GENERATED = "_generated_splits"
-"""Folder of a run directory that receives the split which a ratio generated."""
+from skillopt.records.directory import GENERATED
 
 
 @dataclass(frozen=True)
