@@ -43,8 +43,22 @@ _COOKIE = (
 )
 """Names of cookies that log somebody in, wherever they stand."""
 
+_NAMED_SECRET = r"[\w:.-]{0,40}(?:api_?key|access_?key|secret_?key|token|secret|password)"
+"""An element whose text is one."""
+
 CERTAIN: tuple[re.Pattern[str], ...] = (
     re.compile(r"(https://hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]{16,}"),
+    re.compile(r"(https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w-]{40,}"),
+    re.compile(r"(https://[\w.-]{1,80}\.webhook\.office\.com/webhookb2/)[\w@/-]{40,}"),
+    re.compile(r"(https?://)[0-9a-f]{32}(?=@)"),
+    re.compile(r"(?i)(\blogin\s{1,20}\S{1,100}\s{1,20}password\s{1,20})\S{4,}"),
+    re.compile(rf"(?i)([\"']auth\\*[\"']\s*:\s*\\*[\"']){_TOKEN}"),
+    re.compile(rf"(?i)(\b(?:client-key|private-key)-data\s*:\s*[\"']?){_TOKEN}"),
+    re.compile(rf"(\b[A-Z][A-Z0-9_]{{0,60}}_(?:TOKEN|SECRET|KEY|PASSWORD|PASS|PAT)=[\"']?){_KEY_VALUE}"),
+    re.compile(rf"(?i)(--[\w-]{{0,40}}(?:password|passwd|token|secret|api-?key|access-?key)(?:=|\s{{1,20}})[\"']?){_KEY_VALUE}"),
+    re.compile(rf"(?i)(<{_NAMED_SECRET}>\s{{0,20}}){_TOKEN}(?=\s{{0,20}}</)"),
+    re.compile(rf"(?i)(\bname\s?=\s?\\*[\"'][\w.-]{{0,40}}(?:token|csrf|xsrf|secret|password)[\w.-]{{0,40}}\\*[\"'][^<>]{{0,80}}?value\s?=\s?\\*[\"']){_TOKEN}"),
+    re.compile(r"(PuTTY-User-Key-File-\d[\s\S]{0,4000}?Private-Lines: \d{1,4})(?:\s+[A-Za-z0-9+/=]{20,64})+"),
     re.compile(rf"(?i)(authorization{_GAP}(?:bearer|basic|token)\s+){_NO_PLACEHOLDER}[^\s\"',;]{{8,}}"),
     re.compile(rf"(?i)(authorization{_GAP})(?!(?:bearer|basic|token|digest|aws4|goog4|oss4|acs3)\b){_TOKEN}"),
     re.compile(r"(?i)((?:aws4|goog4|oss4|acs3)-[\w-]{4,20}\s[^\r\n]{0,600}?signature=)[0-9a-f]{32,}"),
@@ -59,6 +73,17 @@ CERTAIN: tuple[re.Pattern[str], ...] = (
 _Run = Literal["any", "long", "digit"]
 _HELD: tuple[tuple[_Run, tuple[str, ...]], ...] = (
     ("long", ("hooks.slack.com/",)),
+    ("long", ("discord",)),
+    ("long", ("webhook.office.com",)),
+    ("digit", ("://",)),
+    ("any", ("login",)),
+    ("digit", ("auth",)),
+    ("digit", ("-data",)),
+    ("digit", ("_token", "_secret", "_key", "_pass", "_pat")),
+    ("digit", ("--",)),
+    ("digit", ("key>", "token>", "secret>", "password>")),
+    ("digit", ("value",)),
+    ("long", ("putty-user-key",)),
     ("any", ("authorization",)),
     ("digit", ("authorization",)),
     ("long", ("signature=",)),
@@ -74,6 +99,8 @@ _HELD: tuple[tuple[_Run, tuple[str, ...]], ...] = (
 with a digit in it (`digit`); and one of these words, in small letters."""
 LIKELY: tuple[re.Pattern[str], ...] = (
     re.compile(rf"(?i)(\bbearer\s+){_NO_PLACEHOLDER}(?=[^\s\"',;]{{0,400}}(?:[\d=_]|[.-]\w))[A-Za-z0-9_\-.~+/=]{{8,}}"),
+    re.compile(r"(?i)((?:\s-u|--user)[ =][\"']?[^\s:\"']{1,80}:)[^\s\"'/]{6,}"),
+    re.compile(rf"(?i)(\b(?:password|passphrase|secret|api key|access key)\s+is\s+[\"'`]?){_VALUE}"),
     # Prose: "basic error-handling."
     re.compile(rf"(?i)(\bbasic\s+){_NO_PLACEHOLDER}(?=[^\s\"',;]{{0,400}}[\d=])[A-Za-z0-9_\-.~+/=]{{8,}}"),
     re.compile(rf"(?i)(authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token)\s+){_NO_PLACEHOLDER}[^\s\"',;]+"),

@@ -65,12 +65,14 @@ _LABELLED = re.compile(
     r"[\w.-]{0,60}\\*[\"'`]?\s{0,20}(?:[:=]|%3d))"
     r"|(?i:\b(?:token|password|passphrase|passcode|secret|key|pin)\s+[\"'`]?(?:is\b|was\b|[:=]|\S{0,200}\d))"
     r"|(?i:\b(?:bearer|basic)\s+\S{0,400}[\d=_.-])|(?i:cookie)|(?:^|\s)(?:-u|--user)[ =]"
+    r"|(?i:webhook|https?://[0-9a-f]{32}@|(?:key|token|secret|password)>|name\s?=\s?\\*[\"'])|PuTTY-User"
     r"|[?&;][\w-]{1,60}=|%26|u0026|hooks\.slack"
 )
 """Stands in every text in which a pattern finds a value by its label; most texts have none of it, and are quick."""
 _LABEL_WORDS = (
     "key", "token", "secret", "pass", "pwd", "auth", "sig", "hmac", "cred", "dsn", "sess", "sid", "jwt", "csrf", "xsrf",
-    "__host", "__sec", "_pat", "pin", "bearer", "basic", "cookie", "-u", "=", "%26", "u0026", "hooks.slack",
+    "__host", "__sec", "_pat", "pin", "bearer", "basic", "cookie",
+    "webhook", "://", "putty", "-u", "=", "%26", "u0026", "hooks.slack",
 )  # fmt: skip
 """One of them stands in every text that `_LABELLED` finds anything in."""
 _PHONE = re.compile(r"\+\d|\(\d{3}\)")

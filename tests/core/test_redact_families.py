@@ -10,6 +10,7 @@ import pytest
 
 from skillopt.core.lint import Document, lint
 from skillopt.core.redact import MARK, redact, redact_reply, secret_spans
+from skillopt.sleep.redact import redact as sleep_redact
 from tests.timing import is_linear
 
 HEX64 = "".join(random.Random(1).choices("0123456789abcdef", k=64))
@@ -62,7 +63,37 @@ HEADERS = [
 ]
 
 
-@pytest.mark.parametrize("form", COOKIES + SIGNED + HEADERS)
+CARRIERS = [
+    "https://discord.com/api/webhooks/123456789012345678/{}",
+    "machine api.example login me password {}",
+    '{{"auths": {{"registry": {{"auth": "{}"}}}}}}',
+    "client-key-data: {}",
+    "VERCEL_TOKEN={}",
+    "tool --api-key {}",
+    "tool --auth-token={}",
+    "<apiKey>{}</apiKey>",
+    '<input name="csrf_token" value="{}">',
+    "SSWS 00{}",
+    "fm2_{}",
+    "glc_{}",
+    "sb_secret_{}",
+]
+SHAPED = [
+    f"key-{HEX64[:32]}", f"SK{HEX64[:32]}", f"secret_{MIXED40}1a2", f"pat{MIXED40[:14]}.{HEX64}", f"LTAI{MIXED40[:20]}",
+    f"pat-na1-{HEX64[:8]}-{HEX64[8:12]}-{HEX64[12:16]}-{HEX64[16:20]}-{HEX64[20:32]}", f"AKID{MIXED40[:32]}",
+    f"MTA{MIXED40[:23]}.{MIXED40[:6]}.{MIXED40[2:40]}", f"{MIXED40[:14]}.atlasv1.{MIXED40}{MIXED40}",
+    f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n{HEX64}", f"https://{HEX64[:32]}@o1.ingest.example/5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SHAPED)
+def test_further_shapes_leave(text: str) -> None:
+    for clean in (redact, redact_reply, sleep_redact):
+        out = clean(f"it said {text} and went on")
+        assert text[-30:-4] not in out and MARK[:-1] in out and out.endswith(" and went on") and clean(out) == out
+
+
+@pytest.mark.parametrize("form", CARRIERS + COOKIES + SIGNED + HEADERS)
 @pytest.mark.parametrize("value", [HEX64, MIXED40], ids=["hex64", "mixed40"])
 def test_value_leaves_also_from_replies_and_stays_out(form: str, value: str) -> None:
     if "v1=" in form or "AWS4" in form:
