@@ -78,6 +78,7 @@ class Rig:
         self, zygote: Zygote, server: LatencyServer, root: Path, data: Path, kept: FinishedRuns | None = None
     ) -> None:
         self.zygote, self.server, self.root, self.data, self._kept = zygote, server, root, data, kept
+        self._shared_data, self._healthy = data, server.behaviour
         self.short_waits = False
         """See `Zygote.start`."""
 
@@ -104,6 +105,11 @@ class Rig:
         return await self.command(*self.arguments(name, *more))
 
     async def done(self, name: str, *more: str) -> dict[str, bytes]:
+        """Train to the end. A first run that nothing tells from another test's is a copy of that, as by `finished`."""
+        first = self._kept is not None and not self.calls and not (self.root / name).exists()
+        plain = self.server.answer is answer and self.server.behaviour == self._healthy
+        if first and plain and self.data == self._shared_data:
+            return await self.finished(name, *more)
         ended = await self.train(name, *more)
         assert ended.code == 0, ended.err or ended.out
         return tree(self.root / name)

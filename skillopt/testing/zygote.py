@@ -253,7 +253,7 @@ def _warm() -> None:
     with tempfile.TemporaryDirectory() as place, open(os.devnull, "w") as nowhere:
         config = write_config(Path(place, "config.yaml"), write_data(Path(place, "data")), "http://127.0.0.1:9")
         with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-            invoke(["train", "--config", str(config), "--dry-run", f"env.out_root={place}/run"])
+            invoke(["plan", "--config", str(config), f"env.out_root={place}/run"])
 
 
 def _serve() -> None:

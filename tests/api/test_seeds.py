@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -90,8 +91,8 @@ def test_the_joint_verdict_says_what_the_runs_say(pair: skillopt.SeedsResult) ->
     assert pair.verdict in report and "chosen by its selection score" in report
 
 
-def test_the_same_call_again_pays_nothing_and_more_seeds_go_on(tmp_path: Path) -> None:
-    first = runs(tmp_path / "runs")
+def test_the_same_call_again_pays_nothing_and_more_seeds_go_on(pair: skillopt.SeedsResult, tmp_path: Path) -> None:
+    first = skillopt.SeedsResult.load(Path(shutil.copytree(pair.directory, tmp_path / "runs")))
     before, spent = tree(first.directory / "seed_42"), paid(first.directory)
     again = runs(tmp_path / "runs")
     assert again.verdict == first.verdict and paid(first.directory) == spent

@@ -66,6 +66,7 @@ def door(zygote: Zygote, ends: Path) -> Generator[dict[str, str]]:
     serving.join()
 
 
+@pytest.mark.cases(3)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
 @pytest.mark.parametrize(("page", "commands"), runnable(), ids=lambda v: v.split("\n")[0][:40])
 def test_runnable_commands_run(page, commands, tmp_path, zygote):

@@ -68,6 +68,7 @@ def test_a_misspelt_key_loads_the_schema_and_no_sdk(tmp_path, command):
         assert not found & {"jinja2", "sqlite3", "tenacity"}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["docvqa", "spreadsheetbench", "searchqa"])
 def test_a_configuration_loads_its_own_environment_and_no_other(tmp_path, name):
     """By the file and the shared flags; a flag that only environments know is looked for in all of them."""

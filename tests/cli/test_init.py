@@ -49,6 +49,7 @@ def test_a_failed_init_takes_away_only_what_it_made(run, tmp_path):
     assert not (tmp_path / "deep").exists()
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(
     ("choices", "shown"),
     [

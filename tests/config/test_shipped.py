@@ -29,6 +29,7 @@ def load(path: str, *argv: str, environ: dict[str, str] | None = None) -> Resolv
     )
 
 
+@pytest.mark.cases(30)
 @pytest.mark.parametrize("path", SHIPPED)
 def test_loads_without_a_notice(path: str) -> None:
     resolved = load(path, *(["--env", "searchqa"] if path in ABSTRACT else []))

@@ -64,6 +64,7 @@ def assert_drawn_from_rollouts(root: Path, cause: Any) -> None:
             assert (root / rollout.path / "conversation.json").is_file()
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_i8_every_line_of_the_best_skill_has_an_origin_and_its_evidence(runs, mode):
     root = runs[mode]
@@ -108,6 +109,7 @@ def test_the_header_and_crlf_lines_stay_the_initial_skills(runs):
     assert by_text[f"{ANCHOR}\r"] == "initial"
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_explains_itself_like_an_undisturbed_one(tmp_path):
     config = write_project(tmp_path, evaluation__gate_rule="paired")
     whole = run(config, tmp_path / "whole")

@@ -77,6 +77,7 @@ async def test_an_exact_copy_is_one_item_and_is_told(rig: Rig) -> None:
     assert ended.code == 0 and "1 exact copy of other rows left out" in ended.out
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("value", ["float('nan')", "float('inf')", "-0.5", "2", "'good'", "None", "True"])
 async def test_scores_that_are_no_scores(rig: Rig, value: str) -> None:
     """A.7, A.10: the boundary check names the item and the value. The answers that were paid for stay."""

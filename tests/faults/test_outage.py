@@ -69,6 +69,7 @@ async def test_a_run_waits_for_its_endpoint(rig: Rig, down: Any) -> None:
     assert "waiting for it" in ended.out and "answers again after" in ended.out
 
 
+@pytest.mark.thorough
 async def test_it_gives_up_in_order_and_goes_on_when_asked(rig: Rig) -> None:
     healthy = await rig.finished("healthy")
     calls = rig.calls
@@ -119,6 +120,7 @@ async def test_ends_in_order_while_it_waits(rig: Rig) -> None:
     assert differences(healthy, await rig.done("run")) == []
 
 
+@pytest.mark.thorough
 async def test_a_users_fault_ends_the_wait(rig: Rig) -> None:
     calls = rig.calls
     run = asyncio.ensure_future(rig.train("run"))

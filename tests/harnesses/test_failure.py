@@ -45,18 +45,14 @@ EVERY = {"claude": _claude, "codex": _codex, "copilot": _copilot}
         ("You exceeded your current quota", "quota"),
     ],
 )
-@pytest.mark.parametrize("code", [0, 1])
-@pytest.mark.parametrize("where", ["stdout", "stderr"])
-def test_a_notice_instead_of_records_is_fatal_and_never_an_answer(
-    name: str, words: str, kind: str, code: int, where: str
-) -> None:
-    out, err = (words, "") if where == "stdout" else ("", words)
-    session = EVERY[name](code, out, err)
-    assert session.failure is not None
-    assert session.failure.fatal
-    assert session.failure.kind == kind
-    assert words in session.failure.message
-    assert session.answer == ""
+def test_a_notice_instead_of_records_is_fatal_and_never_an_answer(name: str, words: str, kind: str) -> None:
+    for code, out, err in ((0, words, ""), (1, words, ""), (0, "", words), (1, "", words)):
+        session = EVERY[name](code, out, err)
+        assert session.failure is not None, (code, out, err)
+        assert session.failure.fatal
+        assert session.failure.kind == kind
+        assert words in session.failure.message
+        assert session.answer == ""
 
 
 @pytest.mark.parametrize("answer", ["Invalid API key", "The server said: 401 Unauthorized", "model: x not found"])

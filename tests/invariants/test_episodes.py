@@ -272,6 +272,7 @@ async def _killed_drivers(kind: str, *, trials: int, kills: int, own_hand: float
     assert outcome.kills >= trials * kills // 2
 
 
+@pytest.mark.thorough
 @pytest.mark.cases(1)
 @pytest.mark.parametrize(("kind", "own_hand"), [("inline", 1.0), ("local", 0.0)])
 async def test_i3_kill_at_any_moment(kind: str, own_hand: float) -> None:

@@ -103,6 +103,7 @@ async def test_i3_kill_at_any_moment(tmp_path: Path, rule: str, policy: str) -> 
     assert outcome.kills >= trials(3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage",
     [
@@ -127,6 +128,7 @@ async def test_i3_killed_in_the_middle_of_an_epochs_end(rig: Rig, stage: str) ->
         assert differences(whole, await rig.done(name, *ALL_ON, "evaluation.prefetch=false")) == []
 
 
+@pytest.mark.thorough
 async def test_i5_sealed_items_reach_no_optimizer_prompt(rig: Rig) -> None:
     rig.own_data()
     marks: list[str] = []
@@ -205,6 +207,7 @@ async def test_i9_an_early_gate_decides_as_the_full_evaluation(rig: Rig) -> None
             assert (a["stage"], a["action"], a["current_score"]) == (b["stage"], b["action"], b["current_score"])
 
 
+@pytest.mark.thorough
 async def test_i10_replay_without_a_network(rig: Rig) -> None:
     recorded = await rig.finished("run", *ALL_ON)
     (rig.root / "copy").mkdir()

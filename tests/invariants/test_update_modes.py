@@ -144,6 +144,7 @@ async def test_i4_header_and_protected_regions_stay(rig: Rig, tmp_path: Path, mo
         assert tried[True] >= 4
 
 
+@pytest.mark.thorough
 @pytest.mark.cases(1)
 @every_mode
 async def test_i10_replay_without_a_network(rig: Rig, mode: str) -> None:
@@ -169,6 +170,7 @@ async def test_i10_replay_without_a_network(rig: Rig, mode: str) -> None:
                 assert json.loads(recorded[f"steps/step_{record['step']:04d}/lr_decision.json"]) == row
 
 
+@pytest.mark.cases(1)
 @every_mode
 async def test_i12_the_ledger_equals_the_journal_and_the_records(rig: Rig, mode: str) -> None:
     configure(rig, mode, evaluation__prefetch=False)

@@ -77,6 +77,7 @@ def answer(request):
     assert (more.root / "draft_skill.md").read_text() != more.best
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [0.4, pytest.param(0.75, marks=pytest.mark.slow_campaign)])
 async def test_i3_stopped_anywhere_and_run_again_gives_the_same_bytes(run: Run, share: float) -> None:
     whole = await run(name="whole", train__num_epochs=1, sizes=SMALL, **PROOF)

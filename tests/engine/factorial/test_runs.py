@@ -83,6 +83,7 @@ async def test_the_width_changes_no_byte_and_a_replay_needs_no_network(rig: Rig)
     assert rig.calls == before
 
 
+@pytest.mark.thorough
 async def test_kill_at_any_moment() -> None:
     with tempfile.TemporaryDirectory(dir=FAST if FAST.is_dir() else None, ignore_cleanup_errors=True) as path:
         outcome = await campaign(

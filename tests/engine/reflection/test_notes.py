@@ -261,6 +261,7 @@ async def test_where_whole_documents_are_asked_for_there_is_a_notice_and_no_bloc
     assert all("appendix" not in r for r in history(rig))
 
 
+@pytest.mark.thorough
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("forced", [False, True])
 async def test_i4_header_and_the_other_region_stay_and_edits_cannot_reach_the_appendix(rig: Rig, forced: bool) -> None:

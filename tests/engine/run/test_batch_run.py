@@ -78,24 +78,24 @@ def _toy(**more: Any) -> BatchProvider:
     return BatchProvider(ToyProtocol(), answer, **more)
 
 
-async def test_a_run_in_batches_is_the_live_run_for_less(rig: Rig) -> None:
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("mode", ["sets", "all"])
+async def test_a_run_in_batches_is_the_live_run_for_less(rig: Rig, mode: str) -> None:
     async with _toy() as server:
         live = Process(rig, f"{server.root}/v1", "live")
         assert (await live.run()).code == 0
         calls = len(server.live_bodies)
-        for mode in ("sets", "all"):
-            server.live_bodies.clear()
-            server.batches.clear()
-            run = Process(rig, f"{server.root}/v1", mode, **{**BATCHED, "model__batch": mode})
-            ended = await run.run()
-            assert ended.code == 0, ended.err or ended.out
-            assert differences(_skills(live.out), _skills(run.out)) == []
-            handed = server.submitted
-            assert set(handed.values()) == {1}
-            assert run.usd() < live.usd(), (run.usd(), live.usd())
-            if mode == "sets":
-                assert len(handed) + len(server.live_bodies) == calls
-            assert "at 50 % of the price" in ended.out
+        server.live_bodies.clear()
+        run = Process(rig, f"{server.root}/v1", mode, **{**BATCHED, "model__batch": mode})
+        ended = await run.run()
+        assert ended.code == 0, ended.err or ended.out
+        assert differences(_skills(live.out), _skills(run.out)) == []
+        handed = server.submitted
+        assert set(handed.values()) == {1}
+        assert run.usd() < live.usd(), (run.usd(), live.usd())
+        if mode == "sets":
+            assert len(handed) + len(server.live_bodies) == calls
+        assert "at 50 % of the price" in ended.out
 
 
 def _skills(root: Path) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ SAMPLES = sorted(NAMES, key=lambda name: (name == "alfworld", name))
 """ALFWorld last: its games take seconds, where a few cases stand for all."""
 
 
+@pytest.mark.thorough
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_killed_run_of_two_steps_ends_with_the_same_bytes(name: str, tmp_path: Path, zygote: Zygote) -> None:

@@ -113,6 +113,7 @@ def test_what_is_missing_twice_or_too_little_is_named_and_nothing_written(publis
     assert "no readable Parquet file" in refused(good, tmp_path / "bad.parquet")
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", [each.name for each in datasets()])
 def test_every_sample_is_complete_the_same_each_time_and_loads(name: str, tmp_path: Path) -> None:
     pytest.importorskip("PIL")

