@@ -23,7 +23,7 @@ from skillopt.executors.ray import crew as crew_room
 from skillopt.executors.ray import worker as worker_room
 from skillopt.executors.ray.actor import NodeWorker
 from skillopt.executors.ray.code import own_code
-from skillopt.executors.ray.crew import Crew
+from skillopt.executors.ray.crew import Crew, to_dismiss
 from skillopt.executors.ray.executor import RayExecutor
 from skillopt.executors.ray.hiring import fault_of
 from skillopt.executors.ray.settings import RaySettings
@@ -291,6 +291,22 @@ def test_the_doctor_says_what_a_node_lacks() -> None:
     assert (lacks.state, lacks.found) == ("failed", "it has no codex")
     assert node_check({"host": "b", "free_bytes": 5}).state == "failed"
     assert node_check({"host": "b", "free_bytes": 5 << 30, "seconds": 0.5}).state == "ok"
+
+
+async def test_a_run_that_is_never_idle_leaves_its_neighbours_their_part() -> None:
+    first, second = (Worker(object(), 1.0, 1000.0) for _ in range(2))  # type: ignore[arg-type]
+    unit = Needs(cpu=1.0, memory_mb=1)
+    first.take(unit)
+    second.take(unit)
+    now = first.idle_since
+    assert to_dismiss([first, second], 1, now) == []
+    (leaving,) = [one for one in (first, second) if one.leaving]
+    leaving.give_back(unit)
+    assert not leaving.fits(unit), "it would never be idle"
+    assert to_dismiss([first, second], 1, now) == [leaving]
+    assert to_dismiss([first, second], 2, now) == []  # the share has grown again
+    assert leaving.fits(unit)
+    assert to_dismiss([first, second], 2, now + 1000.0) == [leaving]
 
 
 async def test_a_closed_executor_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -179,13 +179,9 @@ class Crew:
             with contextlib.suppress(ray_error()):
                 self._cores = await asyncio.to_thread(cluster.cores_of_cluster)
             await self._ask_share()
-            now = time.monotonic()
-            over = len(self.workers) - self._most()
-            for worker in [one for one in self.workers if not one.units]:
-                if over > 0 or now - worker.idle_since > _IDLE_S:
-                    over -= 1
-                    self._workers.remove(worker)
-                    self._keep(self._ended(worker))
+            for worker in to_dismiss(self.workers, self._most(), time.monotonic()):
+                self._workers.remove(worker)
+                self._keep(self._ended(worker))
             if self._queue:
                 self._hand_out()
 
@@ -211,6 +207,15 @@ class Crew:
         task = asyncio.ensure_future(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def to_dismiss(workers: Sequence[Worker], most: int, now: float) -> list[Worker]:
+    """The workers that are to end now. Those above a run's share are given nothing more, so that a run which is never
+    idle leaves its neighbours their part when its units end; those that do least are chosen."""
+    over = len(workers) - most
+    for number, worker in enumerate(sorted(workers, key=lambda one: (not one.leaving, one.units))):
+        worker.leaving = number < over
+    return [one for one in workers if not one.units and (one.leaving or now - one.idle_since > _IDLE_S)]
 
 
 async def _answer(awaitable: Awaitable[object]) -> object:

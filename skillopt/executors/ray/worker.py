@@ -33,6 +33,8 @@ class Worker:
         self.units = 0
         self.said: JsonObject = {}
         self.node = ""
+        self.leaving = False
+        """Whether it is given nothing more, because it is above the run's share."""
         self.refused = 0
         """Answers that came after the worker had been given up."""
         self.idle_since = time.monotonic()
@@ -57,7 +59,7 @@ class Worker:
     def fits(self, needs: Needs) -> bool:
         """Whether a unit has room now; one that needs more than all of it, when nothing else is here."""
         cpu, memory = min(needs.cpu, self.cpu), min(needs.memory_mb, self.memory_mb)
-        return self.alive and cpu <= self.free_cpu + 1e-9 and memory <= self.free_memory + 1e-9
+        return self.alive and not self.leaving and cpu <= self.free_cpu + 1e-9 and memory <= self.free_memory + 1e-9
 
     def take(self, needs: Needs) -> None:
         """Occupy it."""

@@ -16,8 +16,9 @@ from skillopt.testing.toy_task import request_of, write_config
 from skillopt.testing.trees import differences, tree
 from skillopt.testing.zygote import Ended, kill_group
 from tests.model.batch.provider import BatchProvider
+from tests.model.providers.contract.anthropic_protocol import MessagesProtocol
 from tests.model.providers.contract.openai_protocol import ChatProtocol
-from tests.model.providers.contract.server import Say, Seen
+from tests.model.providers.contract.server import KEY, MODEL, Say, Seen
 
 BATCHED = {
     "model__batch": "sets",
@@ -41,6 +42,21 @@ class ToyProtocol(ChatProtocol):
         return seen
 
 
+class ToyMessages(MessagesProtocol):
+    """Anthropic's, of which the toy's target is asked."""
+
+    def accept(self, request: Any, body: Any) -> Seen:
+        seen = super().accept(request, body)
+        turns = [{"role": m["role"], "content": _plain(m["content"])} for m in body["messages"]]
+        system = [{"role": "system", "content": _plain(body["system"])}] if "system" in body else []
+        seen.tool_results["body"] = json.dumps({"messages": [*system, *turns]})
+        return seen
+
+
+def _plain(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(block["text"] for block in content)
+
+
 def answer(seen: Seen) -> Say:
     text = toy.respond(request_of(json.loads(seen.tool_results["body"])))
     return Say(text, usage=(200, max(1, len(text) // 4), 0, 0))
@@ -52,7 +68,9 @@ class Process:
     def __init__(self, rig: Rig, url: str, name: str, **changes: Any) -> None:
         self.rig, self.out = rig, rig.root / name
         prices = rig.root / "prices.yaml"
-        rows = ", ".join(f"{{model: toy-{m}, input: 1, output: 10, batch: 0.5}}" for m in ("target", "optimizer"))
+        rows = ", ".join(
+            f"{{model: {m}, input: 1, output: 10, batch: 0.5}}" for m in ("toy-target", "toy-optimizer", MODEL)
+        )
         prices.write_text(f"rows: [{rows}]\n")
         changes = {"model__prices": str(prices), "evaluation__prefetch": False, **changes}
         self.config = write_config(rig.root / f"{name}.yaml", rig.data, url, **changes)
@@ -74,8 +92,22 @@ class Process:
             journal.close()
 
 
-def _toy(**more: Any) -> BatchProvider:
-    return BatchProvider(ToyProtocol(), answer, **more)
+KINDS = ("openai", "anthropic")
+
+
+def _toy(kind: str = "openai", **more: Any) -> BatchProvider:
+    return BatchProvider(ToyProtocol() if kind == "openai" else ToyMessages(), answer, **more)
+
+
+def _model(kind: str, server: BatchProvider) -> dict[str, Any]:
+    """The changes that make the run ask a provider of this kind; with Anthropic the optimizer is scripted."""
+    if kind == "openai":
+        return {}
+    model = {
+        "target_backend": "claude_chat", "optimizer_backend": "scripted", "target": MODEL, "claude_chat_route": "api",
+        "anthropic_base_url": server.root, "anthropic_api_key": KEY,
+    }  # fmt: skip
+    return {f"model__{name}": value for name, value in model.items()}
 
 
 @pytest.mark.cases(1)
@@ -102,12 +134,12 @@ def _skills(root: Path) -> dict[str, bytes]:
     return {name: data for name, data in tree(root).items() if "skill" in name and name.endswith(".md")}
 
 
-async def _killed(rig: Rig, at: tuple[int, ...], when: str) -> int:
+async def _killed(rig: Rig, at: tuple[int, ...], when: str, kind: str = "openai") -> int:
     """A run killed at these requests to the batch API, one after the other; how many kills struck."""
     left, struck = list(at), 0
-    async with _toy() as server:
-        name = f"{when}-{'-'.join(map(str, at))}"
-        process = Process(rig, f"{server.root}/v1", name, **BATCHED)
+    async with _toy(kind) as server:
+        name = f"{kind}-{when}-{'-'.join(map(str, at))}"
+        process = Process(rig, f"{server.root}/v1", name, **BATCHED, **_model(kind, server))
 
         def strike(number: int, what: str) -> None:
             if left and number >= left[0]:
@@ -122,9 +154,10 @@ async def _killed(rig: Rig, at: tuple[int, ...], when: str) -> int:
         journal = Journal.open(process.out / "journal.sqlite", replay=True)
         try:
             assert journal.get_meta("batches") == []
+            assert not any(row.unknown_usage or row.unknown_usd for row in journal.ledger() if row.role == "target")
             bill = len(server.live_bodies) + len(server.rows)
             # A live call under way at a kill is made again, as everywhere; rows of batches never are.
-            paid = sum(row.calls for row in journal.ledger())
+            paid = sum(row.calls for row in journal.ledger() if row.role == "target" or kind == "openai")
             assert bill - 8 * struck <= paid <= bill
         finally:
             journal.close()
@@ -137,16 +170,18 @@ _KEPT: list[dict[str, bytes]] = []
 
 
 @pytest.mark.thorough
-async def test_kill_9_at_a_few_requests(rig: Rig) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+async def test_kill_9_at_a_few_requests(rig: Rig, kind: str) -> None:
     _KEPT.clear()
-    assert await _killed(rig, (2, 4, 9), "after") == 3
+    assert await _killed(rig, (2, 4, 9), "after", kind) == 3
 
 
 @pytest.mark.slow_campaign
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_kill_9_at_twenty_requests(rig: Rig, when: str) -> None:
+async def test_kill_9_at_twenty_requests(rig: Rig, when: str, kind: str) -> None:
     _KEPT.clear()
-    assert sum([await _killed(rig, (n,), when) for n in range(1, 21)]) == 20
+    assert sum([await _killed(rig, (n,), when, kind) for n in range(1, 21)]) == 20
 
 
 async def test_an_order_to_stop_is_heard_while_a_batch_is_waited_for(rig: Rig) -> None:
