@@ -56,6 +56,15 @@ async def test_directories_are_the_same_inline_local_and_on_a_cluster(
     same(calm, environment, f"{environment}-ray")
 
 
+async def test_two_whole_runs_on_one_cluster_are_those_of_one_alone(calm: Path, cluster: TwoNodes) -> None:
+    """Proof 10: they share the workers, and neither sees the other."""
+    names = {environment: f"{environment}-beside" for environment in ("scored", "tools")}
+    await asyncio.gather(*(run(calm, environment, name, "ray", cluster) for environment, name in names.items()))
+    for environment, name in names.items():
+        same(calm, environment, name)
+    assert until(lambda: not cluster.workers()), "something of theirs is left on the nodes"
+
+
 def killer(cluster: TwoNodes, seed: int, lost: list[int]):
     """Kills processes of ours on the nodes: actors, their worker processes, the guards of those."""
     source = random.Random(seed)
