@@ -71,18 +71,24 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Command]:
     named = next((word for word in argv if not word.startswith("-")), "")
     command = find(named)
     parser = _Parser(prog="skillopt-sleep", description=ABOUT, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"skillopt-sleep {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     for entry in COMMANDS:
         sub = commands.add_parser(entry.name, aliases=list(entry.aliases), help=entry.about, description=entry.about)
         sub.allow_abbrev = False
         if entry is command:
             entry.flags(sub)
-    if not named and not {"-h", "--help"} & set(argv):
+    if not named and not {"-h", "--help", "--version"} & set(argv):
         raise UsageError("no command given", hint="see skillopt-sleep --help")
     args = parser.parse_args(argv)
     if command is None:
         raise UsageError("no command given", hint="see skillopt-sleep --help")
     return args, command
+
+
+def _version() -> str:
+    """The package's version; its root is above this floor, so it is asked for and not imported from."""
+    return str(sys.modules["skillopt"].__dict__["__version__"])
 
 
 def _told(fault: SkillOptError, *, as_json: bool, stdout: TextIO, stderr: TextIO, call: Call | None = None) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from skillopt.sleep.mining.clusters import Cluster
 from skillopt.sleep.mining.requests import Request
+from skillopt.sleep.proposal.screen import screened
 from skillopt.sleep.redact import clean
 from skillopt.sleep.task import MAX_ANSWER, MAX_CONTEXT, MAX_CONTEXT_PARTS, MAX_INTENT, Outcome, TaskRecord, Tier
 
@@ -107,6 +109,10 @@ def _drafted(cluster_id: str, request: Request) -> TaskRecord:
         tier=_tier(request),
         source_sessions=(request.session.key,),
         skill_hint=skills[0] if len(skills) == 1 else "",
+        screened=screened(
+            "\n".join((request.opening, *request.before, request.bad_answer, request.good_answer)),
+            project=Path(request.session.project),
+        ),
     )
 
 

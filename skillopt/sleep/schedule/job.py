@@ -62,8 +62,8 @@ def job_of(
     resolved: Resolved, paths: StatePaths, environ: Mapping[str, str], *, hour: str, minute: str, argv0: str
 ) -> Job:
     """The job of a project with the settings of this command line. Raises `UsageError`, `Refused`."""
-    name = sha256(str(paths.project).encode("utf-8", "surrogateescape")).hexdigest()[:20]
-    options = paths.schedules / f"{name}.json"
+    options = options_path(paths)
+    name = options.stem
     values: dict[str, JsonValue] = {}
     for field in fields(resolved.settings):
         if resolved.origins.get(field.name, "default") != "default":
@@ -89,6 +89,11 @@ def job_of(
         command=command,
         frozen=json.dumps(values, ensure_ascii=False, indent=2) + "\n",
     )
+
+
+def options_path(paths: StatePaths) -> Path:
+    """Where a project's frozen options lie; a file there means that it is scheduled."""
+    return paths.schedules / f"{sha256(str(paths.project).encode('utf-8', 'surrogateescape')).hexdigest()[:20]}.json"
 
 
 def _program(argv0: str) -> tuple[str, ...]:

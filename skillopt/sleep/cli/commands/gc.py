@@ -1,4 +1,5 @@
-"""`gc`: remove old closed nights; never what waits for a decision or stands behind a rule in force."""
+"""`gc`: remove old closed nights, expired digests and old logs; never what waits for a decision or stands behind a
+rule in force."""
 
 from __future__ import annotations
 
@@ -8,10 +9,15 @@ import math
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags
 from skillopt.sleep.errors import StagingError, UsageError
+from skillopt.sleep.mining.archive import TaskArchive
 from skillopt.sleep.night.opening import locked
 from skillopt.sleep.staging.adopt import StagedNight
 from skillopt.sleep.staging.close import clear
 from skillopt.sleep.staging.manifest import published
+from skillopt.sleep.state.database import StateDatabase
+from skillopt.sleep.state.digests import DigestStore
+from skillopt.sleep.state.logs import clear_logs
+from skillopt.sleep.state.paths import StatePaths
 from skillopt.sleep.state.rule_ledger import RuleLedger
 
 
@@ -24,7 +30,8 @@ def flags(parser: argparse.ArgumentParser) -> None:
 async def run(call: Call) -> int:
     """Clear away."""
     days = _days(call.text("keep_days"))
-    paths = call.paths(call.resolved())
+    resolved = call.resolved()
+    paths = call.paths(resolved)
     with locked(paths):
         ledger = RuleLedger(paths.home)
         try:
@@ -37,11 +44,21 @@ async def run(call: Call) -> int:
             removed = clear(paths, nights, keep_days=days, now=call.clock())
         finally:
             ledger.close()
+        digests = _expired(paths, call.clock() - resolved.settings.digest_days * 86_400)
+    logs = clear_logs(paths.logs, before=call.clock() - days * 86_400)
     if call.as_json:
-        call.json({"ok": True, "removed": list(removed)})
+        call.json({"ok": True, "removed": list(removed), "digests": digests, "logs": logs})
     else:
-        call.out(f"removed {len(removed)} closed or abandoned night(s)")
+        call.out(f"removed {len(removed)} closed or abandoned night(s), {digests} digest(s), {logs} log(s)")
     return 0
+
+
+def _expired(paths: StatePaths, before: float) -> int:
+    if not paths.digests.is_file():
+        return 0
+    with StateDatabase(paths.digests) as database:
+        TaskArchive(database).expire(before)
+        return DigestStore(database).expire(before)
 
 
 def _days(text: str) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from pathlib import Path
 
+from skillopt.core.errors import FatalModelError
 from skillopt.core.json_types import JsonValue
 from skillopt.sleep.backends.choose import roles_of
 from skillopt.sleep.cli.call import Call
@@ -13,7 +15,7 @@ from skillopt.sleep.cli.commands.plan import forecast_lines
 from skillopt.sleep.cli.flags import add_night_flags, add_place_flags, add_source_flags
 from skillopt.sleep.cli.scope import each_project
 from skillopt.sleep.cli.survey_lines import survey_lines
-from skillopt.sleep.errors import Refused
+from skillopt.sleep.errors import BackendError, Locked, Refused
 from skillopt.sleep.forecast import forecast
 from skillopt.sleep.mining.archive import TaskArchive
 from skillopt.sleep.mining.split import SplitLedger
@@ -23,10 +25,12 @@ from skillopt.sleep.night.inputs import pin, pinned
 from skillopt.sleep.night.mine import Miner
 from skillopt.sleep.night.opening import INPUTS, Night, abandon, held, locked, unfinished, workroom
 from skillopt.sleep.night.orders import adopt_by_order
+from skillopt.sleep.redact import redact
 from skillopt.sleep.settings.reading import Resolved
 from skillopt.sleep.staging.manifest import read_manifest
 from skillopt.sleep.state import projects
 from skillopt.sleep.state.database import StateDatabase
+from skillopt.sleep.state.logs import LastJob, put_last_job, rotate
 from skillopt.sleep.state.paths import StatePaths, new_night_id
 from skillopt.sleep.survey import LAST_NIGHT, WAITING, Survey, survey
 
@@ -49,6 +53,23 @@ async def run(call: Call) -> int:
 
 
 async def _one(call: Call) -> int:
+    """One project's night. A job that finds the lock held or no login says so in the log and in `status`, no more."""
+    if not call.on("scheduled"):
+        return await _night(call)
+    paths = call.paths(call.resolved())
+    rotate(paths.logs / f"{Path(call.text('config')).stem}.log")
+    try:
+        code = await _night(call)
+    except (Locked, BackendError, FatalModelError) as fault:
+        paths.make_home()
+        put_last_job(paths, LastJob(call.clock(), redact(str(fault))))
+        call.say(f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(call.clock()))} no night: {fault}")
+        return 0
+    put_last_job(paths, None)
+    return code
+
+
+async def _night(call: Call) -> int:
     resolved = call.resolved()
     paths = call.paths(resolved)
     with locked(paths):
