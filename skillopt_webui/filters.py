@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 _MOST = 2**53
 _LATEST = 2**33
@@ -48,10 +48,15 @@ def _rough(value: float) -> str:
     return f"{round(whole, min(0, 2 - len(str(abs(whole))))):,}"
 
 
+def _addresses(names: Sequence[str], base: str) -> list[str]:
+    return [f"{base}{name}" for name in names]
+
+
 def _stamp(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment)) if abs(moment) < _LATEST else "–"
 
 
 OURS: Mapping[str, Callable[..., object]] = {
     "ago": _ago, "duration": duration, "usd": _usd, "count": _count, "rough": _rough, "stamp": _stamp,
+    "addresses": _addresses,
 }  # fmt: skip

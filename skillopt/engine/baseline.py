@@ -10,6 +10,7 @@ from skillopt.core.item import SPLITS
 from skillopt.core.outcome import Missing
 from skillopt.core.rollout import Rollout
 from skillopt.engine.decision import Measured
+from skillopt.engine.item_images import ItemImages
 from skillopt.engine.measure import measure
 from skillopt.engine.run.context import RunContext, count_rollouts
 from skillopt.engine.run.telling.stages import staged
@@ -43,8 +44,15 @@ async def baseline(context: RunContext, tally: Tally) -> Measured:
 
 def write_items(context: RunContext) -> None:
     """`items.jsonl`, for people: what was asked of whom, and the right answers."""
+    images = ItemImages(context.run_dir.root, context.env)
     rows = [
-        ItemRow(id=item.id, split=name, task_type=item.task_type, golds=tuple(context.env.golds(item)))
+        ItemRow(
+            id=item.id,
+            split=name,
+            task_type=item.task_type,
+            golds=tuple(context.env.golds(item)),
+            images=images.of(item),
+        )
         for name in SPLITS
         for item in context.splits.named(name)
     ]

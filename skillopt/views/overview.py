@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from skillopt.explain.skill_diff import ChangedLine, diff_skills
 from skillopt.explain.skill_ref import NamedSkill
@@ -59,6 +60,8 @@ class Overview:
     effects: Effects | None
     floor: NoiseFloor | None
     cost: Costs
+    root: Path
+    """The run directory, which the images of items are read from."""
     sides: tuple[SideBySide, ...]
     """The first answers of the sealed test that the best skill turned over, with both conversations."""
 
@@ -102,6 +105,7 @@ def overview(run: Run) -> Overview:
         effects=effects(run),
         floor=noise_floor(run),
         cost=costs(run),
+        root=run.root,
         sides=_sides(run),
     )
 

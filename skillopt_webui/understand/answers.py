@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from skillopt.core.errors import RunDirError
+from skillopt.records.items import image_file
 from skillopt.records.reading import Run
-from skillopt.views.answers.flips import Side, contests, one_side, side_by_side
+from skillopt.views.answers.flips import Side, contests, images_of, one_side, side_by_side
 from skillopt.views.measurements import places
 from skillopt_webui import frame
 from skillopt_webui.places import Tab
@@ -40,7 +41,8 @@ async def one(request: Request, opened: RunPage) -> Response:
     """One attempt: `?directory=…&item=…`, both as the matrix links to them."""
     run = run_of(opened)
     side, label = await run_in_threadpool(_one, run, words(request, "directory", 400), words(request, "item", 4000))
-    return frame.render(request, "understand/attempt.html", opened=opened, tab="answers", side=side, label=label)
+    return frame.render(request, "understand/attempt.html", opened=opened, tab="answers", side=side, label=label,
+                        images=images_of(run, label))  # fmt: skip
 
 
 def _one(run: Run, directory: str, item: str) -> tuple[Side, str]:
@@ -50,4 +52,13 @@ def _one(run: Run, directory: str, item: str) -> tuple[Side, str]:
     return one_side(run, item, place.label, directory), item
 
 
-TAB = Tab("answers", "Answers", show, more=(("/one", one),))
+async def image(request: Request, opened: RunPage) -> Response:
+    """An image of an item, from the run directory only."""
+    found = await run_in_threadpool(image_file, run_of(opened).root, str(request.path_params["name"]))
+    if found is None:
+        raise RunDirError("the run keeps no such image")
+    path, kind = found
+    return FileResponse(path, media_type=kind, headers={"cache-control": "private, max-age=86400"})
+
+
+TAB = Tab("answers", "Answers", show, more=(("/one", one), ("/image/{name}", image)))

@@ -67,6 +67,8 @@ class SideBySide:
     contest: Contest
     before: Side
     after: Side
+    images: tuple[str, ...] = ()
+    """Names of the item's images (`records.items.image_file`)."""
 
 
 def contests(run: Run) -> tuple[Contest, ...]:
@@ -90,8 +92,14 @@ def side_by_side(run: Run, key: str, item: str) -> SideBySide:
     known = run.items.get(item)
     return SideBySide(
         item, readable_name(item, question), question, kind, known.golds if known is not None else (),
-        contest, before, after,
+        contest, before, after, images_of(run, item),
     )  # fmt: skip
+
+
+def images_of(run: Run, item: str) -> tuple[str, ...]:
+    """Names of an item's images; a draw's number (`#2`) is not part of an item's name."""
+    known = run.items.get(item) or run.items.get(item.rpartition("#")[0])
+    return known.images if known is not None else ()
 
 
 TEST_BEFORE, TEST_AFTER = "test_eval_baseline", "test_eval"

@@ -49,6 +49,7 @@ class ItemView:
     after: Answer | None
     attempts: tuple[Answer, ...]
     threshold: float = 1.0
+    images: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -98,6 +99,7 @@ def _view(run: Run, item: str, rows: Sequence[tuple[Measurement, RolloutRow]], k
     return ItemView(
         item, readable_name(item, question), rows[0][0].split, rows[0][1].task_type, question,
         known.golds if known is not None else (), _with(rows, initial, metric), _with(rows, best, metric), answers,
+        images=known.images if known is not None else (),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from skillopt.views.brief import beside_steps
 from skillopt.views.drawn import drawings
 from skillopt.views.drawn.chart import LEGEND, curve
 from skillopt.views.drawn.filters import FILTERS, shown, visible
+from skillopt.views.drawn.pictures import Pictures
 from skillopt.views.overview import Overview
 
 MOST_ITEMS = 400
@@ -27,7 +28,9 @@ def page(found: Overview) -> str:
     """The page's HTML."""
     chosen = [*found.changed, *(v for v in found.items if v not in found.changed)][:MOST_ITEMS]
     anchors = {view.id: n for n, view in enumerate(chosen, start=1)}
+    pictures = Pictures(found.root)
     return _template().render(
+        pictures=pictures.of,
         run=found, shown=chosen, anchors=anchors, curve=curve(found.course, beside_steps(found.nodes)),
         legend=LEGEND, lineage=drawings.lineage(found.nodes),
         growth=drawings.growth(found.versions),
