@@ -1,6 +1,7 @@
 """Observers: functions of one event, or objects with a method for each event they care for.
 
-`on_gate_verdict(event)` is called for `gate.verdict`, `on_event(event)` for every event that has no method of its own.
+Both may be `async`. `on_gate_verdict(event)` is called for `gate.verdict`, `on_event(event)` for every event that has
+no method of its own.
 What is told on request only (`rollout.end`, `call.end`, `call.content`) goes to an object with a method of that name.
 Each observer has a thread and a bounded queue of its own, so that none of them can delay a run.
 """
@@ -12,9 +13,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
+from skillopt.config.suggestions import nearest
 from skillopt.core.errors import ConfigError
 from skillopt.engine.run.telling.delivery import Queued, named
-from skillopt.records.events import ON_REQUEST, Event, Notice
+from skillopt.records.events import EVENTS, ON_REQUEST, Event, Notice
 
 if TYPE_CHECKING:
     from skillopt.engine.run.context import RunContext
@@ -36,14 +38,20 @@ def observers_of(given: Observer | Sequence[Observer] | None) -> list[Callable[[
 
 
 def _observer(one: Observer) -> Callable[[Event], object]:
+    if isinstance(one, type):
+        raise ConfigError(f"on_event: {one.__name__} is a class", hint=f"give an object of it: {one.__name__}()")
     if callable(one):
         return cast("Callable[[Event], object]", one)
-    if not any(name.startswith("on_") for name in dir(one)):
+    known = {"on_event", *map(_method, EVENTS)}
+    methods = [name for name in dir(one) if name.startswith("on_")]
+    meant = {name: close for name in methods if name not in known and (close := nearest(name, known, cutoff=0.8))}
+    for name, close in meant.items():
+        raise ConfigError(f"on_event: {type(one).__name__}.{name} is called for no event{close}")
+    if not known & set(methods):
         raise ConfigError(
             f"on_event: {type(one).__name__} can neither be called nor has it a method on_<event>",
             hint="give a function of one event, or an object with methods such as on_gate_verdict(self, event)",
         )
-
     return ByMethod(one)
 
 
@@ -61,10 +69,9 @@ class ByMethod:
         """Events that are only made for who asks: those that the object has a method of their own for."""
         return tuple(sorted(name for name in ON_REQUEST if callable(getattr(self._watching, _method(name), None))))
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event) -> object:
         method = getattr(self._watching, _method(event.name), None) or getattr(self._watching, "on_event", None)
-        if method is not None:
-            method(event)
+        return method(event) if method is not None else None
 
 
 def _method(name: str) -> str:

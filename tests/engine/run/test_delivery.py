@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 
 import skillopt
 from skillopt.api.runs.watching import observers_of
+from skillopt.core.errors import ConfigError
 from skillopt.engine.run.telling.delivery import Queued, named
 from skillopt.engine.run.telling.events import Events
 from skillopt.records.events import Event, Notice, RunEnd, RunStart
@@ -175,3 +177,43 @@ def test_observers_have_names_that_people_know() -> None:
     (observer,) = observers_of(Watching())
     assert named(print) == "print" and named(Watching()) == repr(observer) == "Watching"
     assert named(skillopt.trackers.OTel()) == "OTel"
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_an_async_observer_is_awaited_in_order(method: bool) -> None:
+    seen: list[str] = []
+
+    async def watch(event: Event) -> None:
+        await asyncio.sleep(0)
+        seen.append(event.name)
+        if event.name == "run.end":
+            raise ValueError("mine")
+
+    class Watching:
+        async def on_event(self, event: Event) -> None:
+            await watch(event)
+
+    events = Events(observers_of(Watching() if method else watch))
+    for event in (NOTE, NOTE, RunEnd()):
+        events(event)
+    events.close()
+    assert seen == ["notice", "notice", "run.end"]
+    assert [fault.split(" failed on ")[1] for fault in events.faults] == ["run.end: ValueError: mine"]
+
+
+def test_an_observer_that_nothing_would_ever_call_is_refused() -> None:
+    class Misspelt:
+        def on_gate_verdct(self, event: Event) -> None: ...
+
+        def on_run_end(self, event: Event) -> None: ...
+
+    class Other:
+        def on_click(self, event: object) -> None: ...
+
+    for observer, words in [
+        (Misspelt(), "Misspelt.on_gate_verdct is called for no event, nearest: on_gate_verdict"),
+        (Other(), "Other can neither be called"),
+        (Misspelt, "Misspelt is a class"),
+    ]:
+        with pytest.raises(ConfigError, match=words):
+            observers_of(observer)

@@ -1,17 +1,21 @@
 """An observer behind a bounded queue, on a thread of its own: nothing it does can delay a run.
 
-Events are put in without waiting; a full queue drops the event and counts it. The observer's first exception is kept in
-`fault` and ends it, and what is queued behind is discarded. At the end of its last run `finish` asks for what is left
-and `wait` gives it `drain_s` seconds; what is still not told then is counted too, and its thread is left to itself.
+An `async` observer is awaited there, on a loop of its own. Events are put in without waiting; a full queue drops the
+event and counts it. The observer's first exception is kept in `fault` and ends it, and what is queued behind is
+discarded. At the end of its last run `finish` asks for what is left and `wait` gives it `drain_s` seconds; what is
+still not told then is counted too, and its thread is left to itself.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
+import inspect
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import closing
 
 from skillopt.records.events import Event
 
@@ -97,11 +101,18 @@ class Queued:
         return max(0.0, (self._ends_at or 0.0) - time.monotonic())
 
     def _work(self) -> None:
-        while self.fault is None and (event := self._queue.get()) is not None:
-            try:
-                self.fault = fault_of(self._observer, event)
-            except BaseException as error:  # noqa: BLE001 - it would end this thread and nothing would say so
-                self.fault = _sentence(self._observer, event, error)
+        with closing(asyncio.new_event_loop()) as loop:
+            while self.fault is None and (event := self._queue.get()) is not None:
+                try:
+                    told = self._observer(event)
+                    if inspect.isawaitable(told):
+                        loop.run_until_complete(_awaited(told))
+                except BaseException as error:  # noqa: BLE001 - it would end this thread and nothing would say so
+                    self.fault = _sentence(self._observer, event, error)
+
+
+async def _awaited(told: Awaitable[object]) -> None:
+    await told
 
 
 def fault_of(observer: Callable[[Event], object], event: Event) -> str | None:
