@@ -227,3 +227,19 @@ def test_a_refused_item_is_named_in_the_file_that_was_given(tmp_path, text, says
         make_project(ProjectRequest(tmp_path / "project", file, answer_field="answer", backend="scripted"))
     assert says in str(caught.value) and str(file) in str(caught.value) and "project" not in str(caught.value)
     assert not (tmp_path / "project").exists()
+
+
+def test_spellings_of_one_label_are_one_and_unanswered_questions_are_told_to_the_target(tmp_path):
+    labels = ["Refund", "refund", "Refund ", "SHIPPING", "shipping", "Other"]
+    rows = [{"message": f"m{n}", "label": labels[n % 6]} for n in range(60)]
+    items(tmp_path / "mail.jsonl", rows)
+    made = make_project(ProjectRequest(tmp_path / "made", tmp_path / "mail.jsonl", backend="scripted"))
+    env = yaml.safe_load((tmp_path / "made/config.yaml").read_text())["env"]
+    assert env["scorer"] == {"name": "labels", "labels": ["Other", "Refund", "shipping"]}
+    assert any("'refund' as 'Refund'; 'SHIPPING' as 'shipping'" in text for text in made.said)
+    asked = [{"context": f"Ann is {n}.", "question": f"Who is {n}?", "answers": [f"Ann {n}"] if n % 3 else [],
+              "is_impossible": n % 3 == 0} for n in range(30)]  # fmt: skip
+    items(tmp_path / "squad.jsonl", asked)
+    make_project(ProjectRequest(tmp_path / "qa", tmp_path / "squad.jsonl", backend="scripted"))
+    env = yaml.safe_load((tmp_path / "qa/config.yaml").read_text())["env"]
+    assert env["system_prompt"].endswith("Where the text holds no answer, answer: unanswerable.")

@@ -8,6 +8,7 @@ objects) is not guessed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,8 +75,12 @@ def _plain(
     distinct = list(dict.fromkeys(golds))
     if _are_letters(rows, fields, distinct):
         return Judging({"name": "multiple_choice"}, "the right answers are letters of options that the tasks show")
-    if not listed and (labels := _labels(distinct, len(golds))):
-        return Judging({"name": "labels", "labels": labels}, f"{len(labels)} right answers come back again and again")
+    spelt = spellings(golds)
+    if not listed and (labels := _labels(list(spelt), len(golds))):
+        why = f"{len(labels)} right answers come back again and again"
+        other = [f"{', '.join(map(repr, more))} as {label!r}" for label, more in spelt.items() if more]
+        odd = ("spellings that differ in case or spacing alone are one label: " + "; ".join(other),) if other else ()
+        return Judging({"name": "labels", "labels": labels}, why, said=odd)
     if _are_numbers(golds, comma=False):
         return Judging({"name": "numeric"}, "all right answers are numbers")
     if _are_numbers(golds, comma=True):
@@ -131,6 +136,17 @@ def _are_letters(rows: Sequence[Mapping[str, Any]], fields: Fields, golds: Seque
         return False
     texts = [" ".join(shown_value(row.get(name)) for name in fields.shown) for row in rows]
     return sum(bool(re.search(r"(?:^|[\s(])A[).:]", text)) for text in texts) * 2 > len(texts)
+
+
+def spellings(golds: Sequence[str]) -> dict[str, list[str]]:
+    """The right answers by their most frequent spelling, with the others that differ in case and spacing alone."""
+    counts: dict[str, Counter[str]] = {}
+    for gold in golds:
+        counts.setdefault(" ".join(gold.casefold().split()), Counter())[gold] += 1
+    ranked = [
+        sorted(found, key=lambda text, found=found: (-found[text], text.isupper(), text)) for found in counts.values()
+    ]
+    return {texts[0]: texts[1:] for texts in ranked}
 
 
 def _labels(distinct: Sequence[str], count: int) -> list[str]:

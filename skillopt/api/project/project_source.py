@@ -15,14 +15,14 @@ from typing import cast
 from skillopt.api.given.cut import cut_for
 from skillopt.api.project import sample_tasks
 from skillopt.api.project.fields import Fields, fields_of
-from skillopt.api.project.judging import Judging, judging_of
+from skillopt.api.project.judging import Judging, judging_of, spellings
 from skillopt.api.project.template import template_of
 from skillopt.api.shown.power import items_to_prove
 from skillopt.core.errors import DataError
 from skillopt.envs.data.fields import value_at
 from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import read_items
-from skillopt.envs.data.own import own_rows
+from skillopt.envs.data.own import UNANSWERABLE, own_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import Gold, build_scorer
 
@@ -140,7 +140,7 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         ratio=ratio,
         why="" if asked.ratio else chosen.reason,
         name=Path(path.stem).stem.replace("_", " "),
-        system_prompt="You solve tasks of one kind. Read the task and answer it.",
+        system_prompt=f"You solve tasks of one kind. Read the task and answer it.{_unanswerable(rows, fields)}",
         opening="Read the task and answer it.",
         prompt_template=template_of(fields, rows),
         answer_field=fields.answer,
@@ -151,10 +151,16 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
     )
 
 
+def _unanswerable(rows: Sequence[Mapping[str, object]], fields: Fields) -> str:
+    """What the target has to know where some questions have no answer in their text."""
+    some = any(Gold.of(value_at(row, fields.answer)).texts == (UNANSWERABLE,) for row in rows)
+    return f" Where the text holds no answer, answer: {UNANSWERABLE}." if some else ""
+
+
 def _asked_for(name: str, fields: Fields, rows: Sequence[Mapping[str, object]]) -> Judging:
     """The scorer that was asked for, with the options field or the labels of the items."""
     if name == "labels":
-        golds = {text.strip() for row in rows for text in Gold.of(value_at(row, fields.answer)).texts}
+        golds = spellings([text.strip() for row in rows for text in Gold.of(value_at(row, fields.answer)).texts])
         spec: Mapping[str, object] = {"name": name, "labels": sorted(golds)}
         build_scorer(spec)
         return Judging(spec, f"as asked, with the {len(golds)} right answers of the items as labels")

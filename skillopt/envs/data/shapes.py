@@ -1,9 +1,9 @@
 """JSON values that hold items, in the shapes in which sets are published and tables are written.
 
-An array of objects; an object around one (`data`, or its only list); an object of items by their keys; the rows of a
-hub's viewer (`{"rows": [{"row": {…}}]}`); a table by columns, as lists, as a data frame writes it, or as `columns`
-and `data`; SQuAD's articles, paragraphs and questions. Anything else is a `DataError` that says which shapes there
-are.
+An array of objects; an object around one (`data`, or its only list), wrappers of wrappers included; an object of items
+by their keys; the rows of a hub's viewer (`{"rows": [{"row": {…}}]}`); a table by columns, as lists, as a data frame
+writes it, or as `columns` and `data`; SQuAD's articles, paragraphs and questions. Anything else is a `DataError` that
+says which shapes there are.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def json_rows(path: Path, value: Any) -> Iterator[Row]:
             value = cast("list[Any]", value["data"])
         elif len(lists) == 1:  # published sets wrap their items: {"canary": …, "examples": […]}
             value = cast("list[Any]", value[lists[0]])
+        elif not lists and (inner := _inner_items(value)) is not None:
+            value = inner
         else:
             yield from _named_rows(path, value)
             return
@@ -74,6 +76,26 @@ def _listed(path: Path, entries: Sequence[Any], word: str) -> Iterator[Row]:
 def _is_items(value: Any) -> bool:
     entries = cast("list[Any]", value) if isinstance(value, list) else []
     return bool(entries) and all(isinstance(entry, dict) for entry in entries)
+
+
+def _inner_items(value: Mapping[str, Any]) -> list[Any] | None:
+    """The only list of objects below wrappers of wrappers (`{"meta": {…}, "result": {"records": […]}}`); None where
+    there is none or more than one, and where the object is one of items by their keys, which share their fields."""
+    parts = list(value.values())
+    if len(parts) > 1 and all(isinstance(part, Mapping) for part in parts):
+        fields = [set(cast("Mapping[str, Any]", part)) for part in parts]
+        if set[str].intersection(*fields):
+            return None
+    found = list(_lists_below(value))
+    return found[0] if len(found) == 1 else None
+
+
+def _lists_below(value: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for inner in value.values():
+        if _is_items(inner):
+            yield inner
+        elif isinstance(inner, Mapping):
+            yield from _lists_below(cast("Mapping[str, Any]", inner))
 
 
 def _named_rows(path: Path, value: Mapping[str, Any]) -> Iterator[Row]:

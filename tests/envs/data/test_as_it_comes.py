@@ -138,10 +138,46 @@ def test_articles_become_questions(tmp_path: Path) -> None:
          {"question": "2+2?", "ideal": "4"}),
         ({"input": "2+2?", "ideal": "4"}, {"input": "2+2?", "ideal": "4"}),
         ({"messages": ["a", "b"], "answer": "4"}, {"messages": ["a", "b"], "answer": "4"}),
+        ({"messages": [{"role": "user", "content": "Book 4"}, {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "book", "arguments": '{"room": 4}'}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "ok"}, {"role": "assistant", "content": "Done."}]},
+         {"question": 'User: Book 4\n\nAssistant: {"name": "book", "arguments": {"room": 4}}\n\nTool: ok',
+          "answer": "Done."}),
+        ({"messages": [{"role": "user", "content": "Book 4"}, {"role": "assistant", "content": None,
+                        "function_call": {"name": "book", "arguments": "4"}}], "tools": []},
+         {"question": "Book 4", "answer": {"name": "book", "arguments": 4}, "tools": []}),
+        ({"id": "a", "question": {"stem": "Which?", "choices": [{"label": "1", "text": "x"}]}, "answerKey": "1"},
+         {"id": "a", "question": "Which?", "answerKey": "1", "choices": [{"label": "1", "text": "x"}]}),
+        ({"question": "Size?", "answers": [], "is_impossible": True},
+         {"question": "Size?", "answers": ["unanswerable"], "is_impossible": True}),
+        ({"question": "Size?", "answers": {"text": [], "answer_start": []}},
+         {"question": "Size?", "answers": {"text": ["unanswerable"], "answer_start": [-1]}}),
+        ({"question": "Size?", "answers": []}, {"question": "Size?", "answers": []}),
+        ({"question": {"stem": 5}, "answers": ["a"]}, {"question": {"stem": 5}, "answers": ["a"]}),
     ],
 )  # fmt: skip
 def test_conversations_have_their_answer_apart(record: dict[str, Any], item: dict[str, Any]) -> None:
     assert dict(reshaped(record)) == item
+
+
+def test_items_below_wrappers_of_wrappers_and_items_by_their_keys(tmp_path: Path) -> None:
+    """One list of objects somewhere below is the items; objects that share their fields are items themselves."""
+    path = tmp_path / "t.json"
+    for wrapped in ({"meta": {"v": 1, "by": ["x"]}, "payload": {"result": {"records": PLAIN}}}, {"a": {"b": PLAIN}}):
+        path.write_text(json.dumps(wrapped))
+        assert data(path) == PLAIN
+    keyed = {"q1": {"text": "a", "parts": [{"x": 1}]}, "q2": {"text": "b"}}
+    path.write_text(json.dumps(keyed))
+    assert data(path) == [{"id": "q1", **keyed["q1"]}, {"id": "q2", **keyed["q2"]}]
+    path.write_text(json.dumps({"one": {"rows": PLAIN}, "two": {"lines": PLAIN}}))
+    assert len(data(path)) == 2, "two lists: nobody knows which, so the keys are the items"
+
+
+def test_unanswered_questions_are_told() -> None:
+    rows = [Row({"question": str(n), "answers": [] if n else ["a"], "is_impossible": bool(n)}, "") for n in range(3)]
+    assert own_rows(ItemFile(rows)).notes == (
+        "2 of 3 questions have no answer in their text: the right answer is 'unanswerable'",
+    )
 
 
 def test_copies_are_left_out_with_a_count() -> None:
