@@ -1,13 +1,14 @@
 """What a process of ours needs before its command line, whichever door it came through.
 
-Its streams take any character, and the signals that end it do so in order. Both act on the process as a whole: called
-by the doors (console scripts, `python -m`), never by a library call.
+Its streams are open and take any character, and the signals that end it do so in order. Both act on the process as a
+whole: called by the doors (console scripts, `python -m`), never by a library call.
 """
 
 from __future__ import annotations
 
 import codecs
 import io
+import os
 import signal
 import sys
 from types import FrameType
@@ -32,9 +33,27 @@ _ASCII = {
 
 
 def prepare_process() -> None:
-    """Streams that cannot fail on a character; SIGTERM and SIGHUP as an end in order. Idempotent."""
+    """Streams that are there and cannot fail on a character; SIGTERM and SIGHUP as an end in order. Idempotent."""
+    open_closed_streams()
     prepare_streams()
     terminate_like_interrupt()
+
+
+def open_closed_streams() -> None:
+    """A stream that the parent closed (`>&-`, some schedulers) goes nowhere, and its number to no file of ours: what a
+    child process prints would be written into that file."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            os.set_inheritable(number, True)
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def prepare_streams() -> None:
