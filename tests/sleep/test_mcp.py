@@ -10,14 +10,14 @@ import pytest
 
 from skillopt.core.json_types import as_array, as_object
 from skillopt.sleep.mcp.protocol import VERSIONS, Server
-from skillopt.sleep.mcp.tools import TOOLS, call_tool
+from skillopt.sleep.mcp.tools import PERSONS, TOOLS, call_tool
 
 
 async def say(message: object) -> dict:
     async def call(name: str, arguments) -> dict:  # pyright: ignore
         return await call_tool(name, arguments, {"HOME": "/nowhere", "PATH": "/usr/bin:/bin"})  # pyright: ignore
 
-    server = Server("s", "1", [t.described() for t in TOOLS], call)
+    server = Server("s", "1", [t.described() for t in TOOLS], call, frozenset(PERSONS))
     reply = await server.answer(message if isinstance(message, str) else json.dumps(message))
     return {} if reply is None else as_object(json.loads(reply))
 
@@ -51,7 +51,9 @@ async def test_no_tool_adopts() -> None:
     names = [as_object(tool)["name"] for tool in tools]
     assert names == ["sleep_status", "sleep_dry_run", "sleep_harvest", "sleep_review", "sleep_run"]
     for name in ("sleep_adopt", "sleep_reject", "sleep_revert", "sleep_schedule"):
-        assert "unknown tool" in (await use(name))["error"]["message"]
+        told = (await use(name, project="/a b"))["result"]
+        assert told["isError"] and f"skillopt-sleep {name[6:]} --project '/a b'" in told["content"][0]["text"]
+    assert "unknown tool" in (await use("sleep_more"))["error"]["message"]
 
 
 @pytest.mark.parametrize(

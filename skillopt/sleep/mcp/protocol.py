@@ -7,7 +7,7 @@ texts or numbers; notifications get no answer. What cannot be read as a message 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text, parse_json
@@ -29,6 +29,8 @@ class Server:
     version: str
     tools: Sequence[JsonObject]
     call: CallTool
+    unlisted: Collection[str] = ()
+    """Tools that are not offered and still answered."""
 
     async def answer(self, line: str) -> str | None:
         """The reply to one line, or None where none is due."""
@@ -67,7 +69,7 @@ class Server:
             return {"tools": list(self.tools)}
         if method == "tools/call":
             name = as_text(params.get("name"))
-            if not any(tool.get("name") == name for tool in self.tools):
+            if name not in self.unlisted and not any(tool.get("name") == name for tool in self.tools):
                 raise BadParams(f"unknown tool {name!r}")
             arguments = params.get("arguments", {})
             if not isinstance(arguments, dict):

@@ -12,6 +12,7 @@ import asyncio
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -120,8 +121,18 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
+PERSONS: Mapping[str, str] = {
+    f"sleep_{command}": command for command in ("adopt", "reject", "revert", "schedule", "unschedule")
+}
+"""Not offered: whoever calls them is told the command that the person types."""
+
+
 async def call_tool(name: str, arguments: Mapping[str, JsonValue], environ: Mapping[str, str]) -> JsonObject:
     """Run a tool; its MCP result. Raises `BadParams` naming the argument."""
+    if name in PERSONS:
+        project = str(arguments.get("project") or "PATH")
+        command = f"skillopt-sleep {PERSONS[name]} --project {shlex.quote(project)}"
+        return result_of(2, "", f"this is the person's own decision, made in a terminal: {command}")
     tool = next(tool for tool in TOOLS if tool.name == name)
     words = checked_words(tool, arguments)
     if tool.command == "run":

@@ -19,6 +19,8 @@ _OPENING_NO = (
     "still", "hmm no", "actually", "you forgot", "you missed", "you didn't", "you did not", "you broke",
     "why did you", "i said", "i asked", "i told you", "i meant", "i wanted", "bad", "try again", "once more",
     "redo", "again",
+    "nein", "falsch", "stimmt nicht", "das stimmt nicht", "nicht so", "immer noch", "c'est faux", "ce n'est pas",
+    "toujours pas", "pas comme", "incorrecto", "está mal", "eso no", "todavía no", "sbagliato", "non è", "errado",
 )  # fmt: skip
 _ANYWHERE_NO = (
     "not fixed", "not what i", "not right", "not correct", "not working", "not good", "not great", "not quite",
@@ -27,6 +29,8 @@ _ANYWHERE_NO = (
     "still doesn't", "you forgot", "you missed", "you broke", "as i said", "i already told you", "i told you",
     "should have been", "that's wrong", "that is wrong", "this is wrong", "is wrong", "too long", "too short",
     "too verbose", "please don't", "instead of",
+    "ist falsch", "nicht richtig", "funktioniert nicht", "geht nicht", "du hast vergessen", "ne marche pas",
+    "ne fonctionne pas", "tu as oublié", "no funciona", "has olvidado", "non funziona", "não funciona",
 )  # fmt: skip
 _SHORT_NO = ("instead", "should be", "must be", "rather than", "without the", "missing", "forgot", "wrong")
 """Count in a text of at most fifteen words."""
@@ -37,6 +41,8 @@ _YES = (
     "that is what i wanted", "that's what i wanted", "that's right", "much better", "better", "fixed", "yes", "yep",
     "yeah", "cool", "brilliant", "no problem", "not bad", "all good", "very", "so much", "job", "work", "a lot",
     "that",
+    "danke", "vielen dank", "super", "perfekt", "genau", "passt", "prima", "sehr gut", "merci", "parfait", "gracias",
+    "perfecto", "grazie", "perfetto", "obrigado", "obrigada", "perfeito",
 )  # fmt: skip
 _FILLER_YES = frozenset(("very", "so much", "job", "work", "a lot", "that", "yes", "yep", "yeah"))
 """Approve only beside one of the others."""

@@ -123,6 +123,7 @@ def clear(paths: StatePaths, nights: list[StagedNight], *, keep_days: float, now
         if not abandoned or name in removed or now - started_at(name) < keep_days * 86_400:
             continue
         shutil.rmtree(paths.night(name).root)
+        shutil.rmtree(paths.handoff / name, ignore_errors=True)
         removed.append(name)
     return removed
 

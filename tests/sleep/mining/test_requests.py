@@ -220,3 +220,20 @@ def test_a_rewound_session_leaves_its_old_cluster(tmp_path: Path) -> None:
     (one,) = clusters(tmp_path, before)
     after = [before[0], session("b", ("Translate the readme into Spanish", "hecho"))]
     assert {cluster.id == one.id: cluster.support for cluster in clusters(tmp_path, after)} == {True: 1, False: 1}
+
+
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ("nein, falsch: immer mit Fehlercode am Anfang", "negative"),
+        ("Das stimmt nicht", "negative"),
+        ("ce n'est pas ça, en français s'il te plaît", "negative"),
+        ("eso no, con acentos", "negative"),
+        ("super, danke", "positive"),
+        ("gracias", "positive"),
+        ("Superuser rights for the importer, please", "none"),
+        ("Passthrough mode for the proxy", "none"),
+    ],
+)
+def test_feedback_in_other_languages(said: str, label: str) -> None:
+    assert Phrases().label(said).label == label
