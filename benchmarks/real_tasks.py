@@ -108,13 +108,17 @@ def prepare(task: str, rule: str, seed: int, place: Path, data: Path) -> Path:
 
 def line_of(task: str, rule: str, seed: int, run: Path) -> dict[str, Any]:
     """What a finished run says, in one row."""
+    from skillopt.records.directory import JOURNAL
     from skillopt.records.reading import open_run
     from skillopt.records.vocabulary import Stage
+    from skillopt.store.database import Database
 
     summary = open_run(run).summary
     assert summary is not None, "the run has no summary"
-    calls = {name: total.calls for name, total in summary.token_summary.items() if name != "_total"}
-    target = sum(n for name, n in calls.items() if Stage(name).role == "target")
+    asked = [(Stage(n).role, t.calls) for n, t in summary.token_summary.items() if n != "_total"]
+    if (run / JOURNAL).is_file():  # all that was asked, whatever came of it
+        asked = [(row.role, row.calls) for row in Database(run / JOURNAL, read_only=True).ledger()]
+    calls = {role: sum(n for one, n in asked if one == role) for role in ("target", "optimizer")}
     paired = summary.paired
     return {
         "task": task, "rule": rule, "seed": seed,
@@ -124,7 +128,7 @@ def line_of(task: str, rule: str, seed: int, run: Path) -> dict[str, Any]:
         "unchanged": summary.unchanged, "unproven_draft": summary.unproven_draft is not None,
         "proof": summary.last_look and {"action": summary.last_look.action.value, "p": summary.last_look.p,
                                         "wins": len(summary.last_look.wins), "losses": len(summary.last_look.losses)},
-        "target_calls": target, "optimizer_calls": sum(calls.values()) - target,
+        "target_calls": calls["target"], "optimizer_calls": calls["optimizer"],
         "seconds": round(summary.total_wall_time_s or 0), "stopped": summary.stopped, "verdict": summary.verdict,
     }  # fmt: skip
 

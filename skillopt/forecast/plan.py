@@ -185,7 +185,7 @@ def _fits(config: Config, work: Workload, stages: Sequence[StagePlan]) -> Range 
     """Steps that the tightest cap pays for, from the dear case to the cheap one."""
     budget = config.budget
     amounts: list[tuple[float | None, list[Range | None]]] = [
-        (budget.max_calls, [s.calls for s in stages]),
+        (budget.max_calls, [_kept(line, s.calls) for line, s in zip(work.stages, stages, strict=True)]),
         (budget.max_tokens, [s.prompt_tokens + s.completion_tokens for s in stages]),
         (budget.max_usd, [s.usd for s in stages]),
     ]
@@ -201,6 +201,11 @@ def _fits(config: Config, work: Workload, stages: Sequence[StagePlan]) -> Range 
         cheap = _steps_for(cap - around.low, step.low, work.total_steps)
         fits.append(Range(dear, cheap))
     return Range(min(f.low for f in fits), min(f.high for f in fits)) if fits else None
+
+
+def _kept(line: StageCalls, calls: Range) -> Range:
+    """What a cap leaves to no step: the calls of the rule's end are set aside from the start, needed or not."""
+    return Range(calls.high, calls.high) if (line.when, line.stage) == ("after", Stage.GATE) else calls
 
 
 def _steps_for(amount: float, step: float, most: int) -> int:

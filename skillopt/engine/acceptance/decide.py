@@ -57,12 +57,14 @@ async def decide(
 
 
 def count(tally: Tally, decision: Decision) -> None:
-    """Add what a decision asked to a tally: training items under `trial`, selection items under `gate`."""
+    """Add what a decision asked to a tally: training items under `trial`, selection items under `gate`, each once."""
     asked = [r for trial in decision.trials for r in trial.rollouts]
     count_rollouts(tally, Stage.TRIAL, [*asked, *decision.extra])
     count_rollouts(tally, Stage.GATE, decision.rollouts)
     if decision.looked and decision.measured is not None:
-        count_rollouts(tally, Stage.GATE, decision.measured.rollouts)
+        known = {(r.item.id, r.skill_hash, r.repeat) for r in decision.rollouts}
+        fresh = [r for r in decision.measured.rollouts if (r.item.id, r.skill_hash, r.repeat) not in known]
+        count_rollouts(tally, Stage.GATE, fresh)
 
 
 def tell(context: RunContext, state: TrainState, decision: Decision, *, epoch: int | None, stage: Stage) -> None:

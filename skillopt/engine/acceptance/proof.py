@@ -44,6 +44,8 @@ REVIEW_EVERY = 20
 """Steps between two reviews of the draft; at the end of an epoch. Measured in benchmarks/LOG.md."""
 PRUNE_TRIALS = 4
 """Most that pruning at the end may ask, in trials; the last of them is for what is left out together."""
+PRUNE_SHARE = 0.15
+"""Most of a cap that is kept for pruning: a run that can pay for little is better spent on training."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class ProofRule:
         draft is looked at as it is."""
         seed, draft = self.config.train.seed, state.current.skill
         known = shuffled(list(state.trained_on().values()), named(seed, "prune", state.last_step))
-        trial = trial_items(self.config, len(context.selection))
+        trial = max(1, int(self._pruning(state, context).calls) // PRUNE_TRIALS)
         with context.budget.keeping(cost_of_look(state, context)):
             try:
                 return await prune(
@@ -116,19 +118,29 @@ class ProofRule:
         early = EARLY_STOP_SHARE if self.config.evaluation.gate_early_stop else 1.0
         trial = min(sizes.train, trial_items(self.config, sizes.selection))
         credit = credit_calls(self.config, most_edits(self.config), sizes.selection, sizes.train)
+        pruning, cap = PRUNE_TRIALS * trial, self.config.budget.max_calls
+        if cap is not None:
+            pruning = min(pruning, int(PRUNE_SHARE * cap))
         return GateCalls(
             gate=(0, 0),
             other_gate=0,
             trial=(math.ceil(trial * early), credit + trial),
             other_trial=trial,
             review=(0, 2 * trial),
-            last=(0, n + PRUNE_TRIALS * trial),
+            last=(0, n + pruning),
         )
 
     def reserve(self, state: TrainState, context: RunContext) -> Spend:
         """Pruning and the look."""
-        trials = PRUNE_TRIALS * trial_items(self.config, len(context.selection))
-        return cost_of_look(state, context).plus(item_cost(context, state.best.rollouts).times(trials))
+        return cost_of_look(state, context).plus(self._pruning(state, context))
+
+    def _pruning(self, state: TrainState, context: RunContext) -> Spend:
+        """Most that pruning may take: some trials, and no more than a share of any cap."""
+        trial = min(len(context.splits.train), trial_items(self.config, len(context.selection)))
+        cost, limits = item_cost(context, state.initial.rollouts).times(PRUNE_TRIALS * trial), context.budget.limits
+        caps = ((limits.calls, cost.calls), (limits.tokens, cost.tokens), (limits.usd, cost.usd))
+        share = min([1.0, *(PRUNE_SHARE * cap / most for cap, most in caps if cap is not None and most)])
+        return replace(cost.times(share), calls=int(share * cost.calls))
 
     def promise(self, items: int, steps: int) -> Promise:
         """The error that is held, and the smallest gain that the look proves; what is missing where it can prove

@@ -25,6 +25,7 @@ async def test_a_true_gain_is_proven_once_and_nothing_else_asks_the_selection_sp
     assert {r["action"] for r in done.history} <= {"draft", "undecided", "reject", "skip_no_patches"}
     stages = [a["stage"] for a in done.asked]
     assert len(done.stages("gate")) <= 48
+    assert done.summary["token_summary"]["gate"]["calls"] == len(done.stages("gate")), "no call is counted twice"
     assert max(n for n, s in enumerate(stages) if s == "rollout") < min(n for n, s in enumerate(stages) if s == "gate")
     assert not (done.root / "draft_skill.md").exists()
     assert "test_reading" not in done.summary
@@ -112,6 +113,13 @@ async def test_a_capped_run_keeps_its_look_and_its_test(run: Run, calls: int) ->
     assert done.summary["test"]["hard"] is not None
     assert "not looked at" not in json.dumps(done.summary.get("last_look", {}))
     assert len(done.asked) <= calls
+
+
+@pytest.mark.thorough
+async def test_pruning_leaves_a_small_cap_to_training(run: Run) -> None:
+    done = await run(train__num_epochs=9, budget__max_calls=190, sizes=SMALL, **PROOF)
+    assert done.history, "pruning takes no more than a share of the cap"
+    assert done.summary["test"]["hard"] is not None and len(done.asked) <= 190
 
 
 async def test_patience_ends_with_a_look_and_a_test(run: Run) -> None:
