@@ -34,6 +34,7 @@ from skillopt.gate.power import NOISE, detectable_gain, items_for, items_to_see,
 from skillopt.model.prices import Price, PriceTable, load_prices
 from skillopt.model.types import Usage
 from skillopt.records.directory import JOURNAL
+from skillopt.records.vocabulary import Stage
 from skillopt.store.journal import Journal, LedgerRow
 
 SMALL_SPLIT = 20
