@@ -245,8 +245,8 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _warm() -> None:
-    """Plan the toy once: command line, entry points, schema and the gate's tables are built, each a pure function's
-    value that a new process would build the same."""
+    """Plan the toy once and compile the prompts: command line, entry points, schema and the gate's tables are built,
+    each a pure function's value that a new process would build the same."""
     from skillopt.cli.main import invoke
     from skillopt.testing.toy_task import write_config, write_data
 
@@ -254,6 +254,9 @@ def _warm() -> None:
         config = write_config(Path(place, "config.yaml"), write_data(Path(place, "data")), "http://127.0.0.1:9")
         with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             invoke(["plan", "--config", str(config), f"env.out_root={place}/run"])
+    prompts = import_module("skillopt.optimizer.prompting").compiled()
+    for name in prompts.list_templates():
+        prompts.get_template(name)
 
 
 def _serve() -> None:

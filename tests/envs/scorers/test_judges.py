@@ -147,7 +147,13 @@ def test_a_run_is_judged_priced_and_replayed(tmp_path: Path) -> None:
     def run(name: str, **more: Any) -> Any:
         items = [toy_item(n) for n in range(40)]
         return skillopt.optimize(
-            items, target="scripted", optimizer="scripted", config=config, out=tmp_path / name, **more
+            items,
+            target="scripted",
+            optimizer="scripted",
+            config=config,
+            out=tmp_path / name,
+            overrides={"train.num_epochs": 2, "train.batch_size": 8},
+            **more,
         )
 
     run("r")
