@@ -6,6 +6,8 @@ import io
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -202,3 +204,14 @@ def test_a_task_says_which_codes_its_words_meet(desk: Desk) -> None:
     assert told(desk, "harvest", "--output", str(output))[0] == 0
     codes = {task.screened for task in read_task_file(output).tasks if "curl" in task.intent}
     assert codes == {("shell", "override")}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full")
+def test_an_answer_that_nothing_has_room_for_is_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "skillopt.sleep", "status"],
+            stdout=full, stderr=subprocess.PIPE, env={**os.environ, "HOME": str(tmp_path)}, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr == ("skillopt-sleep: No space left on device: free space or fix permissions, then run again\n")

@@ -8,6 +8,8 @@ is one line on stderr (with `--json` an object on stdout); a traceback is a faul
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +34,11 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(message, hint=f"see {self.prog} --help")
 
 
+_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
+_TO_DO = "free space or fix permissions, then run again"
+"""Faults of the user's disk or permissions, which no traceback explains, and what helps."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. Without `argv` it is the process's own command line."""
     if argv is None:
@@ -54,7 +61,9 @@ def run(command: Command, call: Call) -> int:
     import asyncio
 
     try:
-        return asyncio.run(command.run(call))
+        code = asyncio.run(command.run(call))
+        call.stdout.flush()
+        return code
     except SkillOptError as fault:
         return _told(fault, as_json=call.as_json, stdout=call.stdout, stderr=call.stderr, call=call)
     except KeyboardInterrupt:
@@ -64,6 +73,13 @@ def run(command: Command, call: Call) -> int:
         # Whoever read the answer has seen enough; the interpreter's own flush must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as fault:
+        if fault.errno not in _MACHINE:
+            raise
+        with contextlib.suppress(OSError):
+            call.say(f"skillopt-sleep: {f'{fault.filename}: ' if fault.filename else ''}{fault.strerror}: {_TO_DO}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where the answer went may be what is full
+        return 1
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Command]:
