@@ -151,6 +151,7 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
         ([{"question": f"q{n}, then", "info": {"answer": f"{n}", "of": 1}, "gold": f"{n}"} for n in range(30)],
          "info (it holds the right answer, in 'answer')", ""),
         ([{"question": f"q{n}, then", "answer": f"{n}" if n else "00501"} for n in range(30)], "scorer normalised", ""),
+        ([{"Frage": f"q{n}", "Antwort": f"a{n}", "Thema": f"t{n}"} for n in range(30)], "the field 'Antwort' (by", ""),
         ([{"question": "q", "answer": "a"}] * 12, "", "1 item (12 rows, exact copies counted once)"),
         ([{"question": f"q{n}", "answer": f"a{n}", "Split": "test"} for n in range(30)], "", "marked split=test"),
     ],

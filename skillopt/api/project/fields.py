@@ -22,7 +22,8 @@ from skillopt.envs.scorers.base import Gold
 SURE = ("gold", "gold_answer", "ground_truth", "final_answer", "correct_answer", "correct", "answer_key", "answerkey",
         "expected", "expected_output", "expected_answer", "ideal")  # fmt: skip
 LIKELY = ("answer", "answers", "label", "target", "output", "category", "class", "sentiment", "intent", "solution",
-          "completion", "response", "labels", "reference", "reference_answer")  # fmt: skip
+          "completion", "response", "labels", "reference", "reference_answer",
+          "antwort", "lösung", "kategorie", "respuesta", "réponse", "réponses", "risposta", "resposta")  # fmt: skip
 _NEVER_SHOWN = re.compile(
     r"(?:.*_)?(?:answers?|solutions?|gold|golds|labels?|targets?|rationales?|explanations?|reasoning|cot|chain_of_thought|"
     r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?|"
