@@ -50,7 +50,7 @@ def test_a_commands_own_arguments_load_no_more_than_typer_does(tmp_path, argumen
     assert not after(arguments, tmp_path) & (HEAVY - {"pydantic"})
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("command", ["train", "plan", "eval", "selftest", "doctor"])
 def test_a_misspelt_key_loads_the_schema_and_no_sdk(tmp_path, command):
     (tmp_path / "c.yaml").write_text("env: {name: jsonl}\n")
@@ -89,7 +89,7 @@ def test_a_configuration_loads_its_own_environment_and_no_other(tmp_path, name):
     assert json.loads(done.stdout) == [name]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "module", ["skillopt.engine.trainer", "skillopt.explain.lint_file", "skillopt.forecast.plan", "skillopt.cli.train"]
 )
