@@ -66,7 +66,7 @@ def _form(request: Request, given: dict[str, str], problem: str, hint: str) -> R
 def _data_file(settings: Settings, upload: object, path: str, place: Path) -> Path | None:
     """The file of the form; None for the sample. Raises `DataError` for one that may not be read."""
     if isinstance(upload, UploadFile) and upload.filename:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(upload.filename).name).lstrip(".") or "items.jsonl"
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(upload.filename).name).lstrip(".")[-80:] or "items.jsonl"  # the end, with its kind
         if Path(name).suffix.lower() not in _KINDS:
             raise DataError(f"{name}: not a file of items", hint="upload JSON, JSONL or CSV")
         if upload.size is not None and upload.size > settings.max_upload:
