@@ -37,10 +37,15 @@ def ui(
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show everything, start and change nothing.")] = False,
     at_once: Annotated[int, typer.Option("--at-once", help="Runs at a time; further ones are queued.", min=1)] = 2,
+    nights: Annotated[
+        bool | None,
+        typer.Option("--nights/--no-nights", help="Show nights of skillopt-sleep.",
+                     show_default="on this machine only"),
+    ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:  # fmt: skip
     """Serve the dashboard: configure and start runs in the browser, watch them, and see why."""
-    from skillopt_webui.settings import Settings, bracketed
+    from skillopt_webui.settings import Settings, bracketed, is_local
 
     _need("starlette", "uvicorn", "python_multipart")
     if share:
@@ -50,6 +55,7 @@ def ui(
     settings = Settings(
         roots=tuple(root or [Path("outputs")]), configs=tuple(configs or [Path("configs")]), host=host,
         port=port or _free_port(host), token=token, allowed_hosts=tuple(names), read_only=read_only, at_once=at_once,
+        nights=is_local(host) if nights is None else nights,
     )  # fmt: skip
     at = names[-1] if share and names else "127.0.0.1" if host in ("0.0.0.0", "::") else host
     address = f"http://{bracketed(at)}:{settings.port}/" + (f"?token={token}" if token else "")

@@ -22,6 +22,7 @@ from skillopt.views.drawn.filters import FILTERS, shown
 from skillopt.views.drawn.page import TEMPLATES
 from skillopt_webui.filters import OURS
 from skillopt_webui.guard import csrf_of
+from skillopt_webui.places import Page
 from skillopt_webui.runs import RunPage
 from skillopt_webui.state import State, state_of
 
@@ -40,9 +41,14 @@ def text(request: Request, template: str, /, **values: object) -> str:
     token = csrf_of(request, state.settings)
     field = Markup('<input type="hidden" name="_csrf" value="{}">').format(token)
     return environment().get_template(template).render(
-        csrf=lambda: field, csrf_token=token, read_only=state.settings.read_only, pages=state.pages, tabs=state.tabs,
+        csrf=lambda: field, csrf_token=token, read_only=state.settings.read_only, pages=_pages(state), tabs=state.tabs,
         mark=_mark(state, values), here=request.url.path, version=__version__, **values,
     )  # fmt: skip
+
+
+def _pages(state: State) -> list[Page]:
+    """The navigation."""
+    return [page for page in state.pages if page.path != "/nights" or state.settings.nights]
 
 
 def _mark(state: State, values: Mapping[str, object]) -> str:

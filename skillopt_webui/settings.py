@@ -35,6 +35,8 @@ class Settings:
     allowed_hosts: tuple[str, ...] = ()
     """Further names under which the server may be addressed."""
     read_only: bool = False
+    nights: bool = False
+    """Whether nights of the companion are shown, which are of all the user's projects."""
     at_once: int = 2
     """Runs at a time; further ones wait in a queue."""
     max_upload: int = MAX_UPLOAD

@@ -26,7 +26,7 @@ from skillopt_webui.settings import Settings
 from skillopt_webui.state import State, state_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
-_KINDS = (".json", ".jsonl", ".csv")
+_KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 FIELDS = ("name", "path", "answer", "scorer", "ratio", "backend")
 BACKENDS = ("local", "openai", "openai_compatible", "claude_chat", "scripted")
 
@@ -41,12 +41,13 @@ async def make(request: Request, form: FormData) -> Response:
     given = {name: str(form.get(name, "")).strip() for name in FIELDS}
     upload = form.get("file")
     state = state_of(request)
+    place = ""
     try:
         with tempfile.TemporaryDirectory(prefix="skillopt-upload-") as place:
             file = await run_in_threadpool(_data_file, state.settings, upload, given["path"], Path(place))
             made = await run_in_threadpool(_made, state, given, file)
     except SkillOptError as error:
-        return _form(request, given, error.message, error.hint or "")
+        return _form(request, given, *(text.replace(f"{place}/", "") for text in (error.message, error.hint or "")))
     name = f"{state.settings.projects.name}/{given['name']}/config.yaml"
     prompt, problem = await run_in_threadpool(_prompt, state, name)
     return frame.render(
@@ -66,9 +67,11 @@ def _form(request: Request, given: dict[str, str], problem: str, hint: str) -> R
 def _data_file(settings: Settings, upload: object, path: str, place: Path) -> Path | None:
     """The file of the form; None for the sample. Raises `DataError` for one that may not be read."""
     if isinstance(upload, UploadFile) and upload.filename:
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(upload.filename).name).lstrip(".")[-80:] or "items.jsonl"  # the end, with its kind
+        name = (
+            re.sub(r"[^A-Za-z0-9_.-]+", "_", Path(upload.filename).name).lstrip(".")[-80:] or "items.jsonl"
+        )  # the end, with its kind
         if Path(name).suffix.lower() not in _KINDS:
-            raise DataError(f"{name}: not a file of items", hint="upload JSON, JSONL or CSV")
+            raise DataError(f"{name}: not a file of items", hint="upload JSON, JSONL, CSV, TSV or Parquet")
         if upload.size is not None and upload.size > settings.max_upload:
             raise DataError(f"{name}: larger than {settings.max_upload // 2**20} MB", hint="name its path instead")
         with (place / name).open("wb") as stream:

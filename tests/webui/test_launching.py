@@ -30,7 +30,7 @@ from skillopt_webui.runs import id_of
 from skillopt_webui.settings import Settings
 from skillopt_webui.watch.feed import Feed, Feeds, follow
 from skillopt_webui.watch.lines import line_of
-from tests.webui.pages import CONFIGS, RECORDED, client_of, send
+from tests.webui.pages import CONFIGS, HERE, RECORDED, client_of, send, token_of
 
 ROOMS = "configs/rooms/default.yaml"
 SHORT = ["train.num_epochs=1", "optimizer.use_slow_update=false", "optimizer.use_meta_skill=false"]
@@ -122,6 +122,24 @@ def test_own_items_become_a_project_with_one_rendered_prompt(settings: Settings,
         "no field that looks like the right answer"
         in send(client, "/new/data", {**form, "name": "b", "path": str(_without_answer(tmp_path))}).text
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a" * 3000 + ".jsonl", b'{"question": "1?", "answer": 1}\n' * 2, "items to train on"),
+        ("a.tsv", b"question\tanswer\n" + b"".join(b"Q %d?\t%d\n" % (n, n) for n in range(60)), "items to train on"),
+        ("a.jsonl", b"", "<p>a.jsonl: holds no items</p>"),
+        ("../../a.zip", b"PK", "a.zip: not a file of items"),
+    ],
+)
+def test_an_upload_is_called_by_its_own_name(settings: Settings, name: str, content: bytes, says: str):
+    client = client_of(settings)
+    form = {"_csrf": token_of(client), "name": "up", "backend": "scripted"}
+    if content.startswith(b"{"):
+        content = b"".join(b'{"question": "%d?", "answer": %d}\n' % (n, n) for n in range(60))
+    page = client.post("/new/data", data=form, files={"file": (name, content)}, headers={"origin": HERE}).text
+    assert says in page and "skillopt-upload-" not in page
 
 
 def _without_answer(place: Path) -> Path:
