@@ -180,8 +180,10 @@ async def prove(candidate: Candidate, state: TrainState, context: RunContext) ->
     """The one look: a text against the initial skill on the selection split. Any search may end with it.
 
     The look is an effect of the run (`ending`). Raises `StopRun`; the price is paid then, and the same text is looked
-    at at the same price when the run is started again.
+    at at the same price when the run is started again. A run that is to end before its first item is asked has not
+    looked, and pays nothing.
     """
+    context.budget.heed()
     ending = ending_of(context, candidate.skill)
     if ending.number > 1:
         context.emit(Notice(text=_says(ending)))

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from skillopt.core.errors import StopRun
+from skillopt.core.skill import Skill
+from skillopt.engine.acceptance.candidate import Candidate
+from skillopt.engine.acceptance.proof import prove
+from skillopt.engine.run.context import RunContext
+from skillopt.engine.run.spending.budget import Budget
+from skillopt.engine.state import TrainState
 from skillopt.testing.trees import differences, tree
 from tests.engine.acceptance.conftest import Run
 from tests.engine.acceptance.test_paired_rule import CUT, NOTHING
@@ -142,3 +150,15 @@ async def test_a_split_on_which_nothing_can_be_proven_still_ends_with_a_draft(ru
     assert done.best == ""
     assert done.stages("gate") == []
     assert (done.root / "draft_skill.md").exists() == ("unproven_draft" in done.summary)
+
+
+async def test_a_run_that_is_to_end_enters_no_look() -> None:
+    """Ctrl-C during a factorial search once spent the first look: the run that went on had a tenth of its level left."""
+
+    def ended() -> None:
+        raise StopRun("interrupted")
+
+    journalless = cast("RunContext", SimpleNamespace(budget=Budget(check=ended)))
+    candidate = Candidate(Skill("a line"), "step 1", 1)
+    with pytest.raises(StopRun, match="interrupted"):
+        await prove(candidate, cast("TrainState", None), journalless)
