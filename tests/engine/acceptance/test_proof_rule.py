@@ -153,7 +153,7 @@ async def test_a_split_on_which_nothing_can_be_proven_still_ends_with_a_draft(ru
 
 
 async def test_a_run_that_is_to_end_enters_no_look() -> None:
-    """Ctrl-C during a factorial search once spent the first look: the run that went on had a tenth of its level left."""
+    """Ctrl-C during a factorial search once spent the first look, and the run that went on had little level left."""
 
     def ended() -> None:
         raise StopRun("interrupted")
