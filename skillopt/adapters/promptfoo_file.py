@@ -60,7 +60,7 @@ def _parsed(file: Path) -> JsonValue:
         return cast("JsonValue", yaml.safe_load(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise DataError(f"{file}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DataError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
 
 

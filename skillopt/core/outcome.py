@@ -49,10 +49,19 @@ def checked(item_id: str, outcome: Scored) -> Scored:
         number = cast("object", value)  # a scorer may return anything, whatever its annotation says
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
             raise DataError(
-                f"item {item_id!r}: the scorer returned {name}={value!r}",
+                f"item {item_id!r}: the scorer returned {name}={_shown(value)}",
                 hint="a score is a finite number from 0 to 1",
             )
     return outcome
+
+
+def _shown(value: object) -> str:
+    """A value in a message: Python writes no whole number of more than 4,300 digits."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"something that has no text, a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def _parse(text: str, where: str) -> dict[tuple[str, str], Price]:
     try:
         # The C loader where it was built: the table is read at every start.
         raw: Any = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from None
     rows = cast("Mapping[str, Any]", raw).get("rows") if isinstance(raw, Mapping) else None
     if not isinstance(rows, Sequence) or isinstance(rows, str):

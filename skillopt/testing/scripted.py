@@ -179,7 +179,7 @@ class Script:
         """Read `rules: [{stage, system, user, reply | replies}]` and `default`. Raises `ConfigError`."""
         try:
             raw: object = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f"script {where} is not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(raw, Mapping):
             raise ConfigError(f"script {where} must be a mapping with `rules` and `default`")

@@ -52,7 +52,7 @@ def _value(value: object) -> object:
 
     try:
         return yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return value
 
 

@@ -91,7 +91,7 @@ def read_suite(root: Path) -> Suite:
     try:
         raw: object = yaml.safe_load(path.read_text(encoding="utf-8"))
         said = decode(SuiteFile, _checked(raw, path), str(path))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
         raise ConfigError(f"{path} cannot be read: {said}", hint="see docs/guide/keep-a-skill.md") from None
     except RunDirError as error:

@@ -52,8 +52,15 @@ for _tag, _pattern, _first in _SCALARS:
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])  # pyright: ignore[reportUnknownMemberType]
 
 
+_MOST_DIGITS = 400
+"""No setting is larger, and Python reads none above 4,300."""
+
+
 def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     text = str(loader.construct_scalar(node))
+    if len(text) > _MOST_DIGITS:
+        problem = f"a whole number of {len(text):,} characters"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     return int(text, {"0x": 16, "0o": 8}.get(text[:2], 10))
 
 
@@ -64,6 +71,8 @@ def parse_value(text: str) -> object:
     """One value as it would stand in a file. Raises `ValueError` with the parser's words."""
     try:
         return yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
 
@@ -98,9 +107,10 @@ def read_yaml(path: Path) -> YamlFile:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"cannot read the configuration file {path}: {reason}") from error
-    loader = _Loader(text)
     lines: dict[tuple[str, ...], int] = {}
+    loader: _Loader | None = None
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is not None:
             _walk(node, (), lines, path)
@@ -111,8 +121,11 @@ def read_yaml(path: Path) -> YamlFile:
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: not valid YAML: nested too deeply") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     if content is None:
         content = {}
     if not isinstance(content, dict):
