@@ -55,6 +55,19 @@ def machines_of(config: Config) -> Machines:
     )
 
 
+def way_to_models(config: Config) -> str:
+    """How agent programs on a cluster reach their model, for the plan; blank where there are none."""
+    section = config.executor
+    if config.model.target_backend not in AGENTS or section.kind != "ray":
+        return ""
+    said = {
+        "proxy": "through this run's model proxy, with a token for each unit; the key stays on this machine",
+        "node": "by the program's own login on each node",
+        "send": "with the key, which goes along with each unit",
+    }
+    return f"agent programs on the nodes reach their model {said[section.credentials]} (executor.credentials)"
+
+
 async def seconds_of_scoring(env: Env, items: Sequence[Item]) -> float | None:
     """The usual time of one score, in this process; None where it cannot be measured without a model."""
     if not offers(env, KnowsReplies) or needs_judge(env):

@@ -290,6 +290,9 @@ def test_the_doctor_says_what_a_node_lacks() -> None:
     lacks = node_check({"host": "b", "missing": ["codex"]})
     assert (lacks.state, lacks.found) == ("failed", "it has no codex")
     assert node_check({"host": "b", "free_bytes": 5}).state == "failed"
+    cut_off = node_check({"host": "b", "free_bytes": 5 << 30, "reaches": False}, "10.0.0.5:8900")
+    assert (cut_off.state, "does not reach this machine at 10.0.0.5:8900" in cut_off.found) == ("failed", True)
+    assert node_check({"host": "b", "free_bytes": 5 << 30, "reaches": True}, "10.0.0.5:8900").state == "ok"
     assert node_check({"host": "b", "free_bytes": 5 << 30, "seconds": 0.5}).state == "ok"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from skillopt.api.given.configuring import configuration
 from skillopt.api.runs.training import prepare
-from skillopt.forecast.bottleneck import Machines, bottleneck
+from skillopt.forecast.bottleneck import Machines, bottleneck, way_to_models
 from skillopt.testing.toy_task import write_config, write_data
 
 
@@ -45,3 +45,23 @@ def test_the_plan_measures_the_scorer_and_counts_the_rollouts(tmp_path: Path) ->
     )
     said = prepare(configuration(config)).bottleneck()
     assert said.startswith("scoring bounds this run:") and "(0.2 s each, measured)" in said and "8 cores" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"executor__kind": "ray"}, "through this run's model proxy"),
+        ({"executor__kind": "ray", "executor__credentials": "node"}, "by the program's own login on each node"),
+        ({"executor__kind": "ray", "executor__credentials": "send"}, "with the key, which goes along"),
+        ({}, ""),
+    ],
+)
+def test_the_plan_names_how_agent_programs_reach_their_model(
+    tmp_path: Path, changes: dict[str, str], words: str
+) -> None:
+    config = write_config(
+        tmp_path / "c.yaml", write_data(tmp_path / "data"), model__target_backend="codex_exec", **changes
+    )
+    said = way_to_models(configuration(config).config)
+    assert words in said
+    assert bool(words) == bool(said)

@@ -22,7 +22,7 @@ from skillopt.engine.run.prepare import load_work
 from skillopt.engine.run.telling.events import Observer
 from skillopt.engine.trainer import train
 from skillopt.forecast.batches import BatchOffer
-from skillopt.forecast.bottleneck import bottleneck, machines_of, seconds_of_scoring
+from skillopt.forecast.bottleneck import bottleneck, machines_of, seconds_of_scoring, way_to_models
 from skillopt.forecast.plan import plan_of
 from skillopt.forecast.planned import Plan
 from skillopt.forecast.range import Range
@@ -45,7 +45,8 @@ class Training(Prepared):
         rollouts = sum(stage.calls.low for stage in mine)
         target_s = sum(stage.seconds.low + stage.seconds.high for stage in mine) / 2
         score_s = asyncio.run(seconds_of_scoring(self.work.env, self.work.splits.train))
-        return bottleneck(rollouts, target_s, score_s, machines_of(config))
+        said = bottleneck(rollouts, target_s, score_s, machines_of(config))
+        return "; ".join(filter(None, (said, way_to_models(config))))
 
     async def run(
         self, directory: Path, observers: Sequence[Observer] = (), *, replay: bool = False, allow_change: bool = False

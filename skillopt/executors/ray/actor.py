@@ -77,6 +77,17 @@ class NodeWorker:
 
         return [program for program in programs if shutil.which(program) is None]
 
+    async def reaches(self, host: str, port: int) -> bool:
+        """Whether this node can open a connection to an address."""
+        import asyncio
+
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host, port), 5.0)
+        except (OSError, asyncio.TimeoutError):
+            return False
+        writer.close()
+        return True
+
     async def do(self, number: int, message: JsonObject, *blobs: bytes) -> JsonObject:
         """A unit, or a request to a session: `value`, `error`, `lost` or `cancelled`."""
         import asyncio

@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 
 from skillopt.core.aio import undisturbed
 from skillopt.core.errors import ConfigError, SkillOptError
-from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object
+from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
 from skillopt.executors.ray import cluster
 from skillopt.executors.ray.crew import Crew
 from skillopt.executors.ray.hiring import begun, hire
@@ -90,7 +90,8 @@ class Desk:
         if verb in ("step", "close"):
             return await self._in_session(number, message)
         if verb == "nodes":
-            return {"value": {"nodes": await self._nodes([str(one) for one in as_array(message.get("programs"))])}}
+            programs = [str(one) for one in as_array(message.get("programs"))]
+            return {"value": {"nodes": await self._nodes(programs, as_text(message.get("reach")))}}
         if verb == "facts":
             return {"value": self._facts()}
         raise ConfigError(f"nothing is called {verb!r} here")
@@ -174,11 +175,11 @@ class Desk:
             "refused": self._crew.refused_so_far,
         }
 
-    async def _nodes(self, programs: list[str]) -> list[JsonValue]:
-        found = await asyncio.gather(*(self._node(node, programs) for node in cluster.nodes()))
+    async def _nodes(self, programs: list[str], reach: str) -> list[JsonValue]:
+        found = await asyncio.gather(*(self._node(node, programs, reach) for node in cluster.nodes()))
         return list(found)
 
-    async def _node(self, node: Mapping[str, object], programs: list[str]) -> JsonObject:
+    async def _node(self, node: Mapping[str, object], programs: list[str], reach: str) -> JsonObject:
         """One unit on one node, and what the node says of itself."""
         has = as_object(node.get("Resources"))
         said: dict[str, JsonValue] = {
@@ -199,6 +200,9 @@ class Desk:
             value = as_object(answer.get("value")).get("value")
             said["fault"] = "" if value == 42 else f"a unit answered {answer}"
             said["missing"] = cast("list[JsonValue]", await worker.call(worker.handle.missing, programs))
+            if reach:
+                host, _, port = reach.rpartition(":")
+                said["reaches"] = cast("bool", await worker.call(worker.handle.reaches, host, int(port)))
         except asyncio.TimeoutError:
             said["fault"] = f"a unit gave no answer within {_NODE_S:g} s"
         except Gone as error:

@@ -85,9 +85,10 @@ class RayExecutor:
         """See `Executor.put`."""
         return await asyncio.to_thread(self._store().put, data)
 
-    async def nodes(self, programs: Sequence[str] = ()) -> list[JsonObject]:
-        """One unit on every node: what each says of itself, and its `fault`. Raises `ConfigError`, `WorkerLost`."""
-        message: JsonObject = {"do": "nodes", "programs": list(programs)}
+    async def nodes(self, programs: Sequence[str] = (), reach: str = "") -> list[JsonObject]:
+        """One unit on every node: what each says of itself, and its `fault`; whether it reaches an address `HOST:PORT`.
+        Raises `ConfigError`, `WorkerLost`."""
+        message: JsonObject = {"do": "nodes", "programs": list(programs), "reach": reach}
         try:
             answer = await self.asked(await self._connected_pool(), message)
         except Lost as error:
