@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from skillopt.config import ExecutorSection
 from skillopt.core.errors import ConfigError
+from skillopt.engine.run.doctor_nodes import check_nodes
 from skillopt.executors.ray.executor import RayExecutor
 from skillopt.executors.ray.settings import RaySettings
 from skillopt.harnesses.launch import Launch
@@ -100,6 +102,16 @@ async def test_every_node_does_a_unit(cluster: TwoNodes, executor: RayExecutor) 
     nodes = await executor.nodes()
     assert sorted(str(node["address"]) for node in nodes) == sorted([cluster.head, SECOND])
     assert [node.get("fault", "") for node in nodes] == ["", ""]
+
+
+async def test_the_doctor_asks_each_node_for_the_program_and_the_way_to_the_proxy(cluster: TwoNodes) -> None:
+    section = ExecutorSection(kind="ray", ray_address=cluster.address)
+    checks = [check async for check in check_nodes(section, ["sh"])]
+    assert [check.state for check in checks] == ["ok"] * 3, checks
+    executor = RayExecutor(RaySettings(address=cluster.address))
+    nodes = await executor.nodes(["sh"], "127.0.0.1:1")
+    await executor.aclose()
+    assert [(node["reaches"], node["missing"]) for node in nodes] == [(False, [])] * 2
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no-such-host.invalid:6379"])

@@ -124,10 +124,12 @@ def openai_transport(timeout_s: float, base_url: str) -> OpenAITransport:
 
 
 def anthropic_transport(timeout_s: float, base_url: str) -> AnthropicTransport:
-    """Connections for `anthropic` to one host."""
-    from anthropic import DefaultAsyncHttpxClient
+    """Connections for `anthropic` to one host, through aiohttp where it and the SDK's transport for it are there."""
+    import anthropic
 
-    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, **_route(base_url))
+    fast = getattr(anthropic, "DefaultAioHttpClient", None) if find_spec("aiohttp") is not None else None
+    transport = fast or anthropic.DefaultAsyncHttpxClient
+    return transport(timeout=timeout_s, follow_redirects=False, **_route(base_url))
 
 
 class _Route(TypedDict):
