@@ -62,7 +62,7 @@ async def run_step(
     merged = await aggregate_all(reflected, ctx)
     selected = await select_all(merged, ctx)
     built = await update(selected, ctx)
-    prefetch_thoughts(prefetcher, upcoming, built)
+    prefetch_reflection(prefetcher, upcoming, built)
     judged = await judge(rule, built, state, ctx)
     return StepResult(plan, ctx.skill, ctx.tally, judged)
 
@@ -86,7 +86,7 @@ def step_context(
     )
 
 
-def prefetch_thoughts(prefetcher: Prefetcher, upcoming: Upcoming | None, built: Built) -> None:
+def prefetch_reflection(prefetcher: Prefetcher, upcoming: Upcoming | None, built: Built) -> None:
     """Let the next step's reflection begin, as it will be if this step's candidate is rejected."""
     if upcoming is None or upcoming.skill is None or not upcoming.predictable or built.proposal is None:
         return

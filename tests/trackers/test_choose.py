@@ -60,6 +60,13 @@ def test_a_name_that_does_not_exist(text: str, argv: Sequence[str], words: str, 
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("child", ["tracking: null", "tracking:", "tracking: {trackers: null}"])
+def test_null_in_a_child_switches_off_what_its_base_said(child: str, tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text("env: searchqa\ntracking: mlflow\ntrain: {batch_size: 7}\n")
+    found = resolved(tmp_path, f"_base_: base.yaml\n{child}\ntrain:\n").config
+    assert found.tracking.trackers is None and found.train.batch_size == 7
+
+
 def test_the_settings_reach_the_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, dict[str, object]]] = []
     for kind in ("MLflow", "WandB", "OTel"):

@@ -18,6 +18,8 @@ from skillopt.core.errors import ConfigError
 _FLAT, _SECTIONED = 0, 1
 _ALSO_KEYS: Mapping[str, tuple[type, ...]] = {"env": (str,), "executor": (str,), "tracking": (str, list)}
 """Sections whose name is also the flat name of their first key, and what that key is written as."""
+_NOTHING: Mapping[str, str] = {"tracking": "tracking.trackers"}
+"""The key that is unset where a section is null; any other null section says nothing."""
 
 
 def load_files(path: Path) -> tuple[Layer, ...]:
@@ -59,7 +61,8 @@ def _entries(file: YamlFile) -> Iterator[Raw]:
             for key, inner in section.items():
                 yield Raw(f"{name}.{key}", inner, Origin("file", file.where(name, str(key))), form=_SECTIONED)
         elif name in SECTIONS and value is None:
-            continue
+            if name in _NOTHING:
+                yield Raw(_NOTHING[name], None, Origin("file", file.where(name)), form=_SECTIONED)
         elif name in SECTIONS and not isinstance(value, _ALSO_KEYS.get(name, ())):
             raise ConfigError(f"{name} ({file.where(name)}): expected a section with keys")
         else:
