@@ -25,6 +25,8 @@ class Ending:
 
     number: int
     total: float
+    entry: int = 0
+    """Its place among the entries of the journal, of which those that saw no item are no endings."""
 
     @property
     def alpha(self) -> float:
@@ -44,13 +46,22 @@ class Ending:
 
 def ending_of(context: RunContext, text: Skill) -> Ending:
     """The ending that looks at this text: its own where it was looked at before, else the next one."""
-    number = 1
+    entry, unseen = 1, 0
     looked = {"text": text.hash, "against": context.initial.hash, "items": _items(context)}
     while True:
-        fact = Recorded(looked, kind="fact", stage="look", calls=0)
-        if context.journal.put_now(f"look {number}", fact).value == looked:
-            return Ending(number, context.config.evaluation.gate_alpha)
-        number += 1
+        if context.journal.get(f"look {entry} saw nothing") is not None:
+            unseen += 1
+        else:
+            fact = Recorded(looked, kind="fact", stage="look", calls=0)
+            if context.journal.put_now(f"look {entry}", fact).value == looked:
+                return Ending(entry - unseen, context.config.evaluation.gate_alpha, entry)
+        entry += 1
+
+
+def saw_nothing(context: RunContext, ending: Ending) -> None:
+    """Take an entry back: the run was stopped before any item told it something, so nothing was spent."""
+    fact = Recorded(True, kind="fact", stage="look", calls=0)
+    context.journal.put_now(f"look {ending.entry} saw nothing", fact)
 
 
 def remember(context: RunContext, ending: Ending, decision: Decision) -> None:
@@ -61,7 +72,7 @@ def remember(context: RunContext, ending: Ending, decision: Decision) -> None:
         "origin": decision.origin,
         "step": decision.step,
     }
-    context.journal.put_now(f"outcome of look {ending.number}", Recorded(value, kind="fact", stage="look", calls=0))
+    context.journal.put_now(f"outcome of look {ending.entry}", Recorded(value, kind="fact", stage="look", calls=0))
 
 
 def last_proof(context: RunContext) -> Proof | None:

@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 
 from skillopt.config import Config
 from skillopt.config.derived import Sizes, credit_calls, most_edits, steps_per_epoch, trial_items
-from skillopt.core.errors import BudgetExceeded
+from skillopt.core.errors import BudgetExceeded, StopRun
 from skillopt.core.streams import named, shuffled
 from skillopt.engine.acceptance import draft_review
 from skillopt.engine.acceptance.candidate import Candidate
 from skillopt.engine.acceptance.climb import climb
 from skillopt.engine.acceptance.compare import draws, in_file_order, in_gate_order
-from skillopt.engine.acceptance.ending import Ending, ending_of, last_proof, remember
+from skillopt.engine.acceptance.ending import Ending, ending_of, last_proof, remember, saw_nothing
 from skillopt.engine.acceptance.prune import Pruned, prune
 from skillopt.engine.acceptance.rule import EARLY_STOP_SHARE, GateCalls, Promise, unchanged
 from skillopt.engine.charging import all_charged, answered
@@ -202,11 +202,21 @@ async def _look(candidate: Candidate, state: TrainState, context: RunContext, en
         max_losses=evaluation.gate_max_regressions,
         coverage_floor=evaluation.coverage_floor,
     )
-    rollouts, gate = await stream_decision(
-        context, candidate.skill, draws(context, order),
-        lambda: PairedGate(order, terms, early=evaluation.gate_early_stop), stage=Stage.GATE, step=candidate.step,
-        without=answered(state.initial.rollouts),
-    )  # fmt: skip
+    gates: list[PairedGate] = []
+
+    def fresh() -> PairedGate:
+        gates.append(PairedGate(order, terms, early=evaluation.gate_early_stop))
+        return gates[-1]
+
+    try:
+        rollouts, gate = await stream_decision(
+            context, candidate.skill, draws(context, order), fresh, stage=Stage.GATE, step=candidate.step,
+            without=answered(state.initial.rollouts),
+        )  # fmt: skip
+    except StopRun:
+        if not any(gate.seen for gate in gates):
+            saw_nothing(context, ending)
+        raise
     verdict, asked = gate.verdict(), in_file_order(order, rollouts)
     if ending.number > 1:
         verdict = replace(verdict, reason=f"{verdict.reason}; {_says(ending)}")

@@ -162,3 +162,16 @@ async def test_a_run_that_is_to_end_enters_no_look() -> None:
     candidate = Candidate(Skill("a line"), "step 1", 1)
     with pytest.raises(StopRun, match="interrupted"):
         await prove(candidate, cast("TrainState", None), journalless)
+
+
+@pytest.mark.thorough
+async def test_a_look_that_saw_nothing_is_no_ending(run: Run) -> None:
+    """A dead endpoint ends a factorial search; its look reaches no item, and the run that goes on has all its level."""
+    settings = {"train__search": "factorial", "train__num_epochs": 3, "sizes": SMALL}
+    whole = await run(name="whole", **settings)
+    script = CUT.replace("AT", str([a["stage"] for a in whole.asked].index("gate") * 2 // 3))
+    with pytest.raises(StopRun):
+        await run(script, name="cut", **settings)
+    again = await run(script, name="cut", **settings)
+    assert again.summary["last_look"] == whole.summary["last_look"]
+    assert again.summary["last_look"]["alpha"] == 0.04
