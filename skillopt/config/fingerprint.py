@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from pydantic import BaseModel
+
 from skillopt.config.export import public_values
-from skillopt.config.schema.root import Config
-from skillopt.config.table import shared_specs
+from skillopt.config.schema.root import Config, NoSettings
+from skillopt.config.table import declared_specs, shared_specs
 
 
 class Fingerprint(TypedDict):
@@ -44,12 +46,15 @@ def fingerprint_fields(config: Config) -> Fingerprint:
     return out
 
 
-def compare_fingerprints(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ChangedKey]:
+def compare_fingerprints(
+    old: Mapping[str, Any], new: Mapping[str, Any], settings: type[BaseModel] = NoSettings
+) -> list[ChangedKey]:
     """Differences between two fingerprints, in key order. A key known to one side only counts as changed from null.
 
-    A key that a newer version added and that stands at its default changes nothing.
+    A key that a newer version added and that stands at its default changes nothing. `settings` declares the keys that
+    only the environment reads.
     """
-    defaults = {spec.path: spec.default for spec in shared_specs()}
+    defaults = {spec.path: spec.default for spec in (*shared_specs(), *declared_specs(settings))}
     growing = {spec.path for spec in shared_specs() if spec.mark.change == "grow"}
     before = {**old.get("fixed", {}), **old.get("extendable", {})}
     after = {**new.get("fixed", {}), **new.get("extendable", {})}

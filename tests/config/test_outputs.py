@@ -18,6 +18,7 @@ from skillopt.config import (
 )
 
 from .conftest import Load
+from .standins import RichSettings
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-secret-1",
@@ -158,3 +159,13 @@ def test_a_key_that_a_newer_version_added_is_no_change_at_its_default() -> None:
     newer["fixed"]["evaluation.gate_rule"] = "paired"
     (change,) = compare_fingerprints(older, newer)
     assert (change.key, change.allowed) == ("evaluation.gate_rule", False)
+
+
+def test_so_is_a_key_that_an_environment_added(load: Load) -> None:
+    newer = fingerprint_fields(load().config)
+    own = [f"env.{name}" for name in RichSettings.model_fields if f"env.{name}" in newer["fixed"]]
+    older = {**newer, "fixed": {key: value for key, value in newer["fixed"].items() if key not in own}}
+    assert len(own) >= 4 and compare_fingerprints(older, newer, RichSettings) == []
+    other = fingerprint_fields(load(argv=["--shuffle", "true"]).config)
+    (change,) = compare_fingerprints(older, other, RichSettings)
+    assert (change.key, change.allowed) == ("env.shuffle", False)

@@ -37,7 +37,8 @@ def check_fingerprint(
     before = journal.get_meta("fingerprint")
     paid = journal.count("chat") or journal.count("agent")
     if before is not None and paid:  # a run that has not paid for an answer yet binds nobody
-        changed = [str(c) for c in compare_fingerprints(before, now) if not c.allowed]
+        known = compare_fingerprints(before, now, type(config.env_settings))
+        changed = [str(c) for c in known if not c.allowed]
         if before.get("initial_skill") != now["initial_skill"]:
             changed.append(f"initial_skill: {before.get('initial_skill')} -> {now['initial_skill']}")
         parts = _changed_parts(before, now) if before.get("environment") != now["environment"] else None
