@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from pydantic import BaseModel
 
@@ -54,7 +54,7 @@ def compare_fingerprints(
     A key that a newer version added and that stands at its default changes nothing. `settings` declares the keys that
     only the environment reads.
     """
-    defaults = {spec.path: spec.default for spec in (*shared_specs(), *declared_specs(settings))}
+    defaults = {spec.path: _as_kept(spec.default) for spec in (*shared_specs(), *declared_specs(settings))}
     growing = {spec.path for spec in shared_specs() if spec.mark.change == "grow"}
     before = {**old.get("fixed", {}), **old.get("extendable", {})}
     after = {**new.get("fixed", {}), **new.get("extendable", {})}
@@ -66,6 +66,11 @@ def compare_fingerprints(
         allowed = key in new.get("extendable", {}) and (key not in growing or _grows(was, now))
         changed.append(ChangedKey(key, was, now, allowed))
     return changed
+
+
+def _as_kept(default: Any) -> Any:
+    """A default as the run directory's JSON has it."""
+    return list(cast("tuple[object, ...]", default)) if isinstance(default, tuple) else default
 
 
 def _grows(old: Any, new: Any) -> bool:
