@@ -39,7 +39,7 @@ def text(request: Request, template: str, /, **values: object) -> str:
     """The same as text."""
     state = state_of(request)
     token = csrf_of(request, state.settings)
-    field = Markup('<input type="hidden" name="_csrf" value="{}">').format(token)
+    field = Markup('<input type="hidden" name="_form" value="{}">').format(token)
     return environment().get_template(template).render(
         csrf=lambda: field, csrf_token=token, read_only=state.settings.read_only, pages=_pages(state), tabs=state.tabs,
         mark=_mark(state, values), here=request.url.path, version=__version__, **values,

@@ -28,7 +28,7 @@ def post(path: str, handler: Acting) -> Route:
 
     async def checked(request: Request) -> Response:
         async with request.form(max_files=8, max_fields=2000, max_part_size=2**20) as form:
-            given = request.headers.get("x-csrf-token") or str(form.get("_csrf", ""))
+            given = request.headers.get("x-csrf-token") or str(form.get("_form", ""))
             if not same(given, csrf_of(request, state_of(request).settings)):
                 return PlainTextResponse(OLD_FORM, 403)
             return await handler(request, form)

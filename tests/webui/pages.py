@@ -31,5 +31,5 @@ def token_of(client: TestClient, page: str = "/new/data") -> str:
 
 def send(client: TestClient, address: str, form: Mapping[str, str | list[str]], **more: object) -> Response:
     """A form as our own page sends it."""
-    body = {"_csrf": token_of(client), **form}
+    body = {"_form": token_of(client), **form}
     return client.post(address, data=body, headers={"origin": HERE}, **more)  # type: ignore[arg-type]

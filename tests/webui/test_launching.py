@@ -135,7 +135,7 @@ def test_own_items_become_a_project_with_one_rendered_prompt(settings: Settings,
 )
 def test_an_upload_is_called_by_its_own_name(settings: Settings, name: str, content: bytes, says: str):
     client = client_of(settings)
-    form = {"_csrf": token_of(client), "name": "up", "backend": "scripted"}
+    form = {"_form": token_of(client), "name": "up", "backend": "scripted"}
     if content.startswith(b"{"):
         content = b"".join(b'{"question": "%d?", "answer": %d}\n' % (n, n) for n in range(60))
     page = client.post("/new/data", data=form, files={"file": (name, content)}, headers={"origin": HERE}).text

@@ -92,12 +92,12 @@ def test_a_cookie_that_this_server_did_not_sign_is_none() -> None:
 
 @pytest.mark.parametrize("address", addresses("POST"))
 def test_everything_that_acts_asks_where_the_request_comes_from(client: TestClient, address: str) -> None:
-    form = {"_csrf": token_of(client)}
+    form = {"_form": token_of(client)}
     strange = [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"},
                {"origin": HERE, "sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}]  # fmt: skip
     for headers in strange:
         assert client.post(address, data=form, headers=headers).status_code == 403, (address, headers)
-    for wrong in ({}, {"_csrf": ""}, {"_csrf": "0" * 64}):
+    for wrong in ({}, {"_form": ""}, {"_form": "0" * 64}):
         answer = client.post(address, data=wrong, headers={"origin": HERE})
         assert answer.status_code == 403, address
         assert "load the page again" in answer.text
@@ -109,7 +109,7 @@ def test_everything_that_acts_asks_where_the_request_comes_from(client: TestClie
 @pytest.mark.parametrize("address", addresses("POST"))
 def test_a_read_only_server_does_nothing(address: str) -> None:
     shown = client_of(Settings(roots=(RECORDED,), configs=(CONFIGS,), read_only=True))
-    answer = shown.post(address, data={"_csrf": token_of(shown)}, headers={"origin": HERE})
+    answer = shown.post(address, data={"_form": token_of(shown)}, headers={"origin": HERE})
     assert (answer.status_code, answer.text) == (403, "refused: this dashboard is read-only\n")
 
 

@@ -125,14 +125,14 @@ def test_a_decision_needs_the_form_token_and_is_written_down(client: TestClient,
     name = re.search(r'name="change" value="([^"]+)"', shown)[1]
     form = {"change": name, "choice": "accept", "by": "Ada"}
     assert client.post(f"{base}/review/decide", data=form).status_code == 403
-    token = re.search(r'name="_csrf" value="([^"]+)"', shown)[1]
-    answer = client.post(f"{base}/review/decide", data={**form, "_csrf": token})
+    token = re.search(r'name="_form" value="([^"]+)"', shown)[1]
+    answer = client.post(f"{base}/review/decide", data={**form, "_form": token})
     assert answer.status_code == 200 and "accepted by Ada" in answer.text
     record = open_run(tmp_path / "outputs/paired").review
     assert record.of(name).by == "Ada" and record.accepted
-    bad = client.post(f"{base}/review/decide", data={**form, "choice": "change", "text": " ", "_csrf": token})
+    bad = client.post(f"{base}/review/decide", data={**form, "choice": "change", "text": " ", "_form": token})
     assert bad.status_code == 400 and "the new text is empty" in bad.text
-    bad = client.post(f"{base}/review/export", data={"to": "/etc", "_csrf": token})
+    bad = client.post(f"{base}/review/export", data={"to": "/etc", "_form": token})
     assert bad.status_code == 400 and "is no agent that is known here" in bad.text
 
 
