@@ -78,6 +78,8 @@ def severe(driver) -> list[str]:
 
 
 def test_hostile_content_is_shown_as_text(driver, server):
+    driver.get("about:blank")
+    driver.get_log("browser")  # what an earlier test's page still had to say of a server that is gone
     base = addresses(server)["hostile"]
     severe(driver)
     for view in VIEWS:
