@@ -71,7 +71,7 @@ def _campaign(ask, server: Server, tmp_path: Path, points: int) -> None:  # noqa
         for place in (ask.project / ".skillopt-sleep", tmp_path / "state"):
             shutil.rmtree(place, ignore_errors=True)
         server.prompts.clear()
-        at = 1 + (events - 1) * k // max(1, points - 1)
+        at = 1 + (events * 9 // 10) * k // max(1, points - 1)  # one run has a few events more than another
         assert _in_child(run, at, count), at
         before = len(server.prompts)
         assert not _in_child(run, 10**9, count)
