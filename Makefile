@@ -75,7 +75,7 @@ test-ray: $(DEV_STAMP)
 # The programs are pinned in scripts/install_agents.sh and kept in .e2e (about 850 MB); nothing is installed elsewhere.
 e2e: $(DEV_STAMP)
 	@sh scripts/install_agents.sh .e2e
-	SKILLOPT_E2E_REQUIRED=1 $(BIN)/pytest -q -p no:xdist tests/agents/test_real_clis.py tests/agents/test_real_packages.py tests/model/providers/test_cli_chat.py tests/sleep/test_real_clis.py
+	SKILLOPT_E2E_REQUIRED=1 $(BIN)/pytest -q -p no:xdist tests/agents/test_real_clis.py tests/agents/test_real_packages.py tests/agents/test_real_proxied.py tests/model/providers/test_cli_chat.py tests/sleep/test_real_clis.py
 	$(BIN)/python benchmarks/agents_parallel.py
 	@$(BIN)/skillopt model pull || echo "note: the embedded model could not be fetched: the next step says so"
 	$(BIN)/python benchmarks/agents_local.py
