@@ -169,3 +169,11 @@ def test_so_is_a_key_that_an_environment_added(load: Load) -> None:
     other = fingerprint_fields(load(argv=["--shuffle", "true"]).config)
     (change,) = compare_fingerprints(older, other, RichSettings)
     assert (change.key, change.allowed) == ("env.shuffle", False)
+
+
+def test_where_items_and_skill_lie_is_no_other_run(load: Load) -> None:
+    """What they hold is compared itself: a run directory, or its data, may be moved."""
+    before = fingerprint_fields(load(argv=["--split_dir", "here", "--skill_init", "a/skill.md"]).config)
+    after = fingerprint_fields(load(argv=["--split_dir", "there", "--skill_init", "b/skill.md"]).config)
+    changes = compare_fingerprints(before, after)
+    assert {change.key: change.allowed for change in changes} == {"env.split_dir": True, "env.skill_init": True}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import webbrowser
+from dataclasses import fields
 from pathlib import Path
 
 from rich.table import Table
@@ -13,7 +14,7 @@ from skillopt.cli import faults
 from skillopt.cli.console import Screen
 from skillopt.cli.label_tables import show_both
 from skillopt.cli.wording import interval, number, plural, score_words
-from skillopt.records.codec import encode_record
+from skillopt.records.codec import encode, encode_record
 
 _MOST_TEXT, _MOST_ROWS = 4_000, 20
 
@@ -131,9 +132,8 @@ def _worths(screen: Screen, seen: Overview) -> None:
 
 def _body(seen: Overview) -> dict[str, object]:
     """For `--json`: all but the long texts, which `show RUN ITEM --json` has."""
-    body = encode_record(seen)
-    for name in ("diff", "matrices", "items", "spent", "text", "sides", "cost", "floor"):
-        body.pop(name)
+    long = ("diff", "matrices", "items", "spent", "text", "sides", "cost", "floor", "root")
+    body = {each.name: encode(getattr(seen, each.name)) for each in fields(seen) if each.name not in long}
     return {**body, "items": [{"id": v.id, "name": v.name, "split": v.split, "verdict": v.verdict} for v in seen.items]}
 
 

@@ -59,7 +59,7 @@ class EnvSection(Section):
 
     name: Annotated[str, Key(flat=("env",))] = ""
     """Environment to train on; required."""
-    skill_init: str = ""
+    skill_init: Annotated[str, Key(change="any")] = ""
     """Initial skill: a file, or a directory with a SKILL.md whose other files go to agents too; blank starts empty."""
     skill_files: Annotated[str, AfterValidator(_rules)] = ""
     """Which of those files are trained too: PATTERN=off|body|free, the last that fits decides; body keeps the head."""
@@ -73,11 +73,11 @@ class EnvSection(Section):
     """train:val:test for the ratio mode."""
     split_seed: int = 42
     """Seed of the ratio split."""
-    split_dir: str = ""
+    split_dir: Annotated[str, Key(change="any")] = ""
     """Directory with ready splits for the split_dir mode."""
-    data_path: str = ""
+    data_path: Annotated[str, Key(change="any")] = ""
     """Data file or directory for the ratio mode, or hf://org/name@revision/path of the Hugging Face hub."""
-    split_output_dir: str = ""
+    split_output_dir: Annotated[str, Key(change="any")] = ""
     """Where a generated split is written; blank puts it into the run directory."""
     exec_timeout: Annotated[Seconds, Key(change="any")] = 120
     """Seconds for one target call with all its attempts."""
