@@ -206,10 +206,10 @@ async def test_i6_a_cap_below_one_step_is_refused_before_anything_is_spent(rig: 
 
 
 @pytest.mark.cases(1)
-@pytest.mark.parametrize("cap", [45, pytest.param(60, marks=pytest.mark.slow_campaign), 90])
+@pytest.mark.parametrize("cap", [60, pytest.param(75, marks=pytest.mark.slow_campaign), 90])
 async def test_i6_calls_stay_under_the_cap(rig: Rig, cap: int) -> None:
     ended = await rig.train("run", f"budget.max_calls={cap}")
-    assert rig.calls <= cap
+    assert 0 < rig.calls <= cap
     assert_ended_in_order(rig, ended.code, ended.out, "calls")
 
 

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union, cast
 
-from skillopt.config.suggestions import nearest
 from skillopt.core.errors import ConfigError
 from skillopt.engine.run.telling.delivery import Queued, named
 from skillopt.records.events import EVENTS, ON_REQUEST, Event, Notice
@@ -42,6 +41,8 @@ def _observer(one: Observer) -> Callable[[Event], object]:
         raise ConfigError(f"on_event: {one.__name__} is a class", hint=f"give an object of it: {one.__name__}()")
     if callable(one):
         return cast("Callable[[Event], object]", one)
+    from skillopt.config.suggestions import nearest  # `import skillopt` brings nothing of the configuration
+
     known = {"on_event", *map(_method, EVENTS)}
     methods = [name for name in dir(one) if name.startswith("on_")]
     meant = {name: close for name in methods if name not in known and (close := nearest(name, known, cutoff=0.8))}
