@@ -6,7 +6,7 @@
 One call makes one run and writes one line, `DIR/TASK-RULE-SEED.json`; an interrupted one goes on when it is given
 again, and a finished one prints its line. A rule has so many steps that it comes near TARGET_CALLS; the published
 steps are cut there by `budget.max_calls`, the optimizer's calls included. `banking`: Banking77's messages on twelve
-intents that are easily taken for each other, answered by number. `adjectives`: BIG-Bench Hard's hyperbaton, two
+intents that are easily taken for each other. `adjectives`: BIG-Bench Hard's hyperbaton, two
 options. Items are cut by seed; the data is read where it lies and no item is kept in the repository. Times mean
 something on an otherwise idle machine only.
 """
@@ -46,13 +46,9 @@ def banking(data: Path) -> tuple[list[Row], dict[str, Any]]:
     """Messages of the twelve intents, and what the target is told."""
     with (data / "banking77" / "test.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["category"] in INTENTS]
-    items = [
-        {"id": f"b{n}", "question": row["text"], "answer": str(INTENTS.index(row["category"]) + 1)}
-        for n, row in enumerate(rows)
-    ]
-    numbered = ", ".join(f"{n}={name}" for n, name in enumerate(INTENTS, start=1))
+    items = [{"id": f"b{n}", "question": row["text"], "answer": row["category"]} for n, row in enumerate(rows)]
     return items, {
-        "system_prompt": f"You sort messages of a bank's customers. Labels: {numbered}",
+        "system_prompt": f"You sort messages of a bank's customers. Labels: {', '.join(INTENTS)}",
         "answer_instruction": "Reply with one label alone.",
         "max_completion_tokens": 16,
     }

@@ -8,7 +8,7 @@ skill or to a line that another edit brings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillopt.core.aio import gather_all
 from skillopt.core.editing.change import Change
@@ -16,7 +16,7 @@ from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.errors import ModelError, StopRun
 from skillopt.core.leakage import VetoedEdit, strip_leaks
 from skillopt.core.rollout import Rollout
-from skillopt.engine.factorial.belief import described, differences
+from skillopt.engine.factorial.belief import described, differences, without_belief
 from skillopt.engine.factorial.rounds import Texts
 from skillopt.engine.run.context import RunContext
 from skillopt.optimizer.context import Tally
@@ -105,7 +105,8 @@ def _vetted(
     vetoed: list[VetoedEdit] = []
     bad: list[tuple[Edit, str]] = []
     for shown, (_, proposals) in zip(prompts, done, strict=True):
-        for proposal in proposals:
+        for told in proposals:
+            proposal = replace(told, edit=without_belief(told.edit))
             patch, leaks = Patch((proposal.edit,)), list[VetoedEdit]()
             if optimizer.leakage != "off":
                 patch, leaks = strip_leaks(shown.skill, patch, context.leaks, allowed=initial.text)

@@ -5,7 +5,9 @@ An effect is what the line does to the mean score, with the interval that holds 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skillopt.core.editing.edit import Edit
 from skillopt.core.json_types import JsonValue
@@ -55,6 +57,21 @@ def _sentence(factor: Factor, effect: Effect | None, inside: bool) -> str:
         points = f"{100 * effect.mean:+.1f} points, {100 * effect.low:+.1f} to {100 * effect.high:+.1f}"
         known = f"given up: {points}" if factor.retired else f"{'in the skill' if inside else 'not in it'}: {points}"
     return f"[{factor.number + 1}] {said(factor.edit)} ({known})"
+
+
+_KNOWN = re.compile(
+    r"\s*\((?:not tried yet|(?:given up|in the skill|not in it): [+-][\d.]+ points, [+-][\d.]+ to [+-][\d.]+)\)\s*$"
+)
+
+
+def without_belief(edit: Edit) -> Edit:
+    """An edit as proposed, without what the list of lines says of one: small optimizers copy it along.
+
+    >>> without_belief(Edit("append", content="- Add one. (not in it: -3.6 points, -11.2 to +4.0)")).content
+    '- Add one.'
+    """
+    content = _KNOWN.sub("", edit.content or "")
+    return edit if content == (edit.content or "") else replace(edit, content=content)
 
 
 def said(edit: Edit) -> str:
