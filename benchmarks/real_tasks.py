@@ -1,14 +1,14 @@
-"""Two real tasks with the embedded model: what a rule's run gains on the sealed test, at equal calls.
+"""Real tasks with the embedded model: what a rule's run gains on the sealed test, at equal calls.
 
     python -m benchmarks.real_tasks --task banking --rule proof --seed 1 --out DIR [--data ../shared/data]
     python -m benchmarks.real_tasks --summary DIR
 
 One call makes one run and writes one line, `DIR/TASK-RULE-SEED.json`; an interrupted one goes on when it is given
 again, and a finished one prints its line. A rule has so many steps that it comes near TARGET_CALLS; the published
-steps are cut there by `budget.max_calls`, the optimizer's calls included. `banking`: Banking77's messages on twelve
-intents that are easily taken for each other. `adjectives`: BIG-Bench Hard's hyperbaton, two
-options. Items are cut by seed; the data is read where it lies and no item is kept in the repository. Times mean
-something on an otherwise idle machine only.
+steps are cut there by `budget.max_calls`, the optimizer's calls included. `banking`: Banking77's messages on
+twelve intents that are easily taken for each other; `labels`: the same, half of the intents being named in the prompt.
+`adjectives`: BIG-Bench Hard's hyperbaton, two options. Items are cut by seed; the data is read where it lies and no
+item is kept in the repository. Times mean something on an otherwise idle machine only.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ def banking(data: Path) -> tuple[list[Row], dict[str, Any]]:
     }
 
 
+def labels(data: Path) -> tuple[list[Row], dict[str, Any]]:
+    """The same messages, where the target is told of half of the intents: a skill has to name the others."""
+    items, env = banking(data)
+    told = ", ".join(INTENTS[::2])
+    return items, env | {"system_prompt": f"You sort messages of a bank's customers. Some of the labels: {told}"}
+
+
 def adjectives(data: Path) -> tuple[list[Row], dict[str, Any]]:
     """The order of adjectives, and what the target is told."""
     raw = json.loads((data / "bbh" / "hyperbaton.json").read_text(encoding="utf-8"))
@@ -67,7 +74,7 @@ def adjectives(data: Path) -> tuple[list[Row], dict[str, Any]]:
     }
 
 
-TASKS = {"banking": banking, "adjectives": adjectives}
+TASKS = {"banking": banking, "labels": labels, "adjectives": adjectives}
 
 
 def steps_of(rule: str) -> dict[str, Any]:
