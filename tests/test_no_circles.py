@@ -31,11 +31,15 @@ def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        elif isinstance(child, ast.If) and _for_checkers(child.test):
             for other in child.orelse:
                 yield from statements(other)
-        else:
+        elif not isinstance(child, ast.expr):
             yield from statements(child)
+
+
+def _for_checkers(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def imported(name: str, file: Path, known: dict[str, Path]) -> set[str]:
