@@ -31,10 +31,14 @@ def is_live(stream: TextIO) -> bool:
 
 
 class Screen:
-    """Prints to one stream. A stream that was closed by its reader makes the screen silent and the run goes on."""
+    """Prints to one stream. A stream that was closed by its reader makes the screen silent and the run goes on.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    `whole`: the text is all that the command makes, so a stream that does not take it (a full disk) raises `OSError`; a
+    reader that has seen enough is no fault."""
+
+    def __init__(self, stream: TextIO | None = None, *, whole: bool = False) -> None:
         self.stream = stream or sys.stdout
+        self._whole = whole
         self.live = is_live(self.stream)
         self.closed = False
 
@@ -68,9 +72,11 @@ class Screen:
         try:
             action()
             self.stream.flush()
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self.closed = True
             silence(self.stream)
+            if self._whole and isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise
 
 
 def silence(stream: TextIO) -> None:

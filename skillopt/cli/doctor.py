@@ -21,7 +21,7 @@ def run_doctor(
 ) -> int:
     """`skillopt doctor`; `executor` is what `--executor` says."""
     leftovers = [*leftovers, *([f"executor.kind={executor}"] if executor else [])]
-    screen = Screen()
+    screen = Screen(whole=True)
     found: list[Check] = []
 
     def show(check: Check) -> None:

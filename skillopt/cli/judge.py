@@ -50,7 +50,7 @@ def run_calibration(resolved: Resolved, asked: CalibrateArgs) -> int:
     show(screen, result)
     screen.line(f"Result: {out_root / RESULT}")
     if asked.as_json:
-        Screen().line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
     return faults.STOPPED if result.failed else faults.DONE
 
 

@@ -17,7 +17,7 @@ from skillopt.cli.wording import number
 
 def run_runs(roots: Sequence[Path], *, as_json: bool) -> int:
     """`skillopt runs`."""
-    screen, rows = Screen(), runs(roots)
+    screen, rows = Screen(whole=True), runs(roots)
     if as_json:
         found = [
             {"path": str(row.path), "status": row.status, "steps": row.steps, "best_score": row.best, "pid": row.pid or

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from skillopt.core.errors import DeadlineExceeded, FatalModelError, ModelError, TransientModelError
 from skillopt.model.tokens import bound, prompt_bound
 from skillopt.model.traffic.lanes import Lane
-from skillopt.model.traffic.retry import Deadline, with_retries
+from skillopt.model.traffic.retry import Deadline, OuterTimeUp, with_retries
 from skillopt.model.types import ChatReply, ChatRequest, ToolCall, Usage
 from skillopt.model.usage import believable, combined, usage_from_json
 from skillopt.store.journal import Recorded
@@ -51,7 +51,7 @@ class Call:
         self._client = client
         self._request = request
         self._key = key
-        self._deadline = Deadline(request.deadline_s)
+        self._deadline = Deadline(request.deadline_s, request.within)
         limit = client.completion_limit
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
@@ -181,7 +181,9 @@ def recorded(
 
 def _may_be_billed(error: BaseException) -> bool:
     """True for a call that we stopped waiting for: the provider may write, and bill, the whole answer."""
-    return isinstance(error, DeadlineExceeded) or (isinstance(error, ModelError) and error.cause == "silent")
+    return isinstance(error, (DeadlineExceeded, OuterTimeUp)) or (
+        isinstance(error, ModelError) and error.cause == "silent"
+    )
 
 
 def _total(usage: Usage) -> int | None:

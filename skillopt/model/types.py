@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from skillopt.core.ending import Finish
 from skillopt.core.errors import Cause
 from skillopt.core.json_types import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from skillopt.model.traffic.retry import Deadline
 
 Role = Literal["target", "optimizer", "judge"]
 Cache = Literal["none", "minutes", "hour"]
@@ -74,7 +77,7 @@ class ChatRequest:
 
     In the journal key: messages, max_completion_tokens, temperature, top_p, seed, reasoning_effort, schema, repeat,
     and, where given, tools and tool_choice.
-    Not in it: stage, priority, deadline_s, attempts, cache, idempotency_key, schema_name, rollout.
+    Not in it: stage, priority, deadline_s, within, attempts, cache, idempotency_key, schema_name, rollout.
     """
 
     messages: tuple[Message, ...]
@@ -96,6 +99,9 @@ class ChatRequest:
     """Lower goes first when the endpoint is full; speculation uses 10."""
     deadline_s: float = 600.0
     """Covers all attempts, waiting for a place included not."""
+    within: Deadline | None = field(default=None, repr=False, compare=False)
+    """The deadline of the whole that this call is a part of; waiting for a place or for an endpoint that is down does
+    not count there either."""
     attempts: int = 5
     cache: Cache = "minutes"
     """For how long the beginning of the prompt is kept for other requests, where the provider has to be told."""

@@ -29,8 +29,9 @@ def notes_section(steps: Sequence[StepRecord]) -> str:
     ]
     bypassed = [gate for gate in kept if gate.gate_bypassed]
     if bypassed:
+        where = "1 step" if len(bypassed) == 1 else f"{len(bypassed)} steps"
         lines.append(
-            f"In {len(bypassed)} steps reminders passed the gate by (optimizer.skill_aware_gate_with_selection: "
+            f"In {where} reminders passed the gate by (optimizer.skill_aware_gate_with_selection: "
             "false). They were kept whatever they scored; the text with them was measured afterwards."
         )
     return "\n\n".join(lines)

@@ -240,3 +240,14 @@ def test_conversations_and_copies_in_a_list() -> None:
     rows = [row.data for part in held.rows.values() for row in part]
     assert len(rows) == 20 and all(set(row) == {"id", "question", "answer"} for row in rows)
     assert {row["answer"] for row in rows} == {str(n + 1) for n in range(20)}
+
+
+def many() -> list[dict[str, object]]:
+    return [{"question": f"{n}+1?", "answer": str(n + 1)} for n in range(60)]
+
+
+@pytest.mark.parametrize("text", ["", " ", "openai:", "openai: ", ":gpt-5.4", ":"])
+@pytest.mark.parametrize("role", ["target", "optimizer"])
+def test_half_a_model_is_no_wish_for_the_default_one(role: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"{role}={text!r} names no (backend|model). write backend:model"):
+        skillopt.plan(many(), scorer="exact", **{"target": "scripted", role: text})

@@ -59,6 +59,15 @@ def refused(load: Load, *args: object, **kwargs: object) -> str:
         ("train: {seed: [1", ["config.yaml:", "not valid YAML"]),
         (f"train:\n  seed: {'1' * 5_000}", ["config.yaml:3:", "a whole number of 5,000 characters"]),
         (f"train: {'[' * 5_000}", ["config.yaml", "nested too deeply"]),
+        (
+            "a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20)),
+            ["config.yaml:1:1:", "more than 100,000 values, with its anchors written out"],
+        ),
+        (
+            "a0: &a0 {b: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40)),
+            ["more than 100,000 values, with its anchors written out"],
+        ),
         ("train: \x00", ["config.yaml", "not valid YAML"]),
         ("train:\n  seed: 1\n   batch_size: 2", ["config.yaml:4:", "not valid YAML"]),
         ("1: 2", ["the key 1 is not text"]),

@@ -263,7 +263,7 @@ class _Making:
                 backends[role] = held[0]
                 self.says |= {f"model.{role}_backend": HELD, f"model.{role}": held[1]}
             elif model is not None:
-                backend, _, name = str(model).partition(":")
+                backend, name = _named_model(role, str(model))
                 self.says[f"model.{role}_backend"] = backend
                 if name:
                     self.says[f"model.{role}"] = name
@@ -290,6 +290,19 @@ class _Making:
                 if raw.name in (path, name) or (raw.name == section == "env" and name == "name"):
                     return raw.value
         return None
+
+
+def _named_model(role: str, text: str) -> tuple[str, str]:
+    """Backend and model of `backend:model` or `backend`. Nothing on either side of a colon is a variable that was
+    empty, and no wish for the default model."""
+    backend, colon, name = (part.strip() for part in text.partition(":"))
+    if not backend or (colon and not name):
+        lacks = "model" if backend else "backend"
+        raise ConfigError(
+            f"{role}={text!r} names no {lacks}",
+            hint="write backend:model, for instance openai:gpt-5.4, or a backend alone for its default model",
+        )
+    return backend, name
 
 
 def _is_file(skill: object) -> bool:

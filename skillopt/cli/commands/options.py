@@ -77,7 +77,7 @@ def configured(
 
     def action() -> int:
         resolved = resolve_arguments(config, context.args, effort)
-        return show_values(Screen(), resolved) if dry_run else body(resolved)
+        return show_values(Screen(whole=True), resolved) if dry_run else body(resolved)
 
     faults.run(action)
 

@@ -53,7 +53,7 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
         _show_known(screen, ablating)
         if asked.as_json:
             rows = [encode_record(row) for row in ablating.known]
-            Screen().line(json.dumps(rows, ensure_ascii=False, indent=2))
+            Screen(whole=True).line(json.dumps(rows, ensure_ascii=False, indent=2))
         return faults.DONE
     for text in ablating.notices:
         screen.line(f"note: {text}")
@@ -63,7 +63,7 @@ def run_ablation(asked: AblationRequest, leftovers: list[str]) -> int:
     result = asyncio.run(_run(screen, ablating))
     _show(screen, result, ablating.directory)
     if asked.as_json:
-        Screen().line(json.dumps(result.record().to_json(), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(result.record().to_json(), ensure_ascii=False, indent=2))
     return faults.STOPPED if failed(result) else faults.DONE
 
 

@@ -17,7 +17,7 @@ _SHOWN_IDS = 8
 
 def run_blame(asked: str, run: Path | None, *, as_json: bool) -> int:
     """`skillopt blame`."""
-    screen = Screen()
+    screen = Screen(whole=True)
     found = blame(asked, run)
     traced, lines = found.traced, found.lines
     if as_json:

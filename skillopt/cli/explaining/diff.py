@@ -14,7 +14,7 @@ _STYLES = {"+": "green", "-": "red", " ": ""}
 
 def run_diff(a: str, b: str, *, as_json: bool) -> int:
     """`skillopt diff`."""
-    screen = Screen()
+    screen = Screen(whole=True)
     found = diff(a, b)
     if as_json:
         screen.line(json.dumps(found.to_json(), ensure_ascii=False, indent=2))

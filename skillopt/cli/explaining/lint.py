@@ -16,7 +16,7 @@ FOUND = 1
 
 def run_lint(skill: Path, config: Path | None, *, strict: bool, as_json: bool) -> int:
     """`skillopt lint`."""
-    screen = Screen()
+    screen = Screen(whole=True)
     report = lint(skill, config)
     if as_json:
         screen.line(json.dumps(report.to_json(), ensure_ascii=False, indent=2))

@@ -21,7 +21,7 @@ _MOST_TEXT, _MOST_ROWS = 4_000, 20
 
 def run_show(run: Path, name: str, *, as_json: bool) -> int:
     """`skillopt show`."""
-    screen = Screen()
+    screen = Screen(whole=True)
     if name:
         found = item(run, name)
         if as_json:

@@ -47,7 +47,7 @@ def run_review(asked: ReviewRequest) -> int:
             found = measure(asked.run, on_event=display)
     seen = review(asked.run)
     if asked.as_json:
-        Screen().line(json.dumps(seen.record.to_json(), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(seen.record.to_json(), ensure_ascii=False, indent=2))
     else:
         _show(screen, seen)
     return faults.STOPPED if found is not None and found.reason.startswith("not measured") else faults.DONE

@@ -106,7 +106,7 @@ def _check(asked: CheckArgs, leftovers: list[str]) -> int:
         for text in lines_of(one):
             screen.line(text)
     if asked.as_json:
-        Screen().line(json.dumps([body_of(one) for one in done], ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps([body_of(one) for one in done], ensure_ascii=False, indent=2))
     if asked.github:
         write_github(Screen(sys.stderr if asked.as_json else sys.stdout), done, os.environ)
     return exit_code(done)

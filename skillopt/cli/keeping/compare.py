@@ -50,7 +50,7 @@ def run_compare(asked: CompareArgs, leftovers: list[str]) -> int:
         screen.line(f"note: {text}")
     grid = asyncio.run(measure(screen, work))
     if asked.as_json:
-        Screen().line(json.dumps(grid.to_dict(), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(grid.to_dict(), ensure_ascii=False, indent=2))
     else:
         _show(screen, grid)
     for text in grid.late:
@@ -67,9 +67,9 @@ def _runs(asked: CompareArgs, runs: list[str]) -> int:
         )
     found = compare(*runs)
     if asked.as_json:
-        Screen().line(json.dumps(found.table.to_dict(), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(found.table.to_dict(), ensure_ascii=False, indent=2))
     else:
-        Screen().line(str(found))
+        Screen(whole=True).line(str(found))
     return faults.DONE
 
 

@@ -49,7 +49,7 @@ def run_transfer(asked: TransferArgs, overrides: list[str]) -> int:
     moved = transfer_of(grid, homes)
     write(moved, homes, grid)
     if asked.as_json:
-        Screen().line(json.dumps(to_json(moved, homes, grid), ensure_ascii=False, indent=2))
+        Screen(whole=True).line(json.dumps(to_json(moved, homes, grid), ensure_ascii=False, indent=2))
     else:
         _show(screen, grid, moved)
     return faults.STOPPED if any(cell.fault for cell in grid.cells) else faults.DONE

@@ -67,9 +67,37 @@ def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
 _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
+_MOST_VALUES = 100_000
+"""Keys and values of one file with its anchors written out: twenty lines of anchors can stand for a billion of them."""
+
+
+def _refuse_unfolding(root: yaml.Node) -> None:
+    """Raises a `ConstructorError` for anchors that stand for too much; each node is counted once. `_walk` refuses an
+    anchor that contains itself."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        known = sizes.get(id(node))
+        if known is not None:
+            return known
+        sizes[id(node)] = 0  # of an anchor that contains itself
+        pairs = node.value if isinstance(node, yaml.MappingNode) else [(child,) for child in node.value]
+        sizes[id(node)] = total = 1 + sum(size(part) for pair in pairs for part in pair)
+        return total
+
+    if size(root) > _MOST_VALUES:
+        problem = f"more than {_MOST_VALUES:,} values, with its anchors written out"
+        raise yaml.constructor.ConstructorError(None, None, problem, root.start_mark)
+
+
 def parse_value(text: str) -> object:
     """One value as it would stand in a file. Raises `ValueError` with the parser's words."""
     try:
+        root = yaml.compose(text, Loader=_Loader)
+        if root is not None:
+            _refuse_unfolding(root)
         return yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -113,6 +141,7 @@ def read_yaml(path: Path) -> YamlFile:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is not None:
+            _refuse_unfolding(node)
             _walk(node, (), lines, path)
         content: object = {} if node is None else loader.construct_document(node)  # pyright: ignore[reportUnknownMemberType]
     except yaml.MarkedYAMLError as error:

@@ -35,7 +35,8 @@ def _why_nothing(state: TrainState) -> str:
     if score is not None and score >= 1.0:
         return "The selection split is at its ceiling: no candidate can score higher."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))
-    return f"Most frequent reason in {len(reasons)} steps: {most}."
+    among = "Reason in the only step" if len(reasons) == 1 else f"Most frequent reason in {len(reasons)} steps"
+    return f"{among}: {most}."
 
 
 def in_full(verdict: str, last: GateRecord | None, draft: Skill | None, reading: int) -> str:

@@ -8,9 +8,10 @@ A reply that was cut off by the token limit is not adopted: its turn is played w
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from skillopt.agents.base import Attempt, Task, TokenSums, first_prompts
 from skillopt.agents.chat import request_of
@@ -32,20 +33,18 @@ from skillopt.envs.episodes.protocol import (
 )
 from skillopt.envs.episodes.simulator import Place, Simulator, SimulatorFault
 from skillopt.envs.scoring import Scoring
+from skillopt.model.traffic.retry import Deadline, OuterTimeUp
 from skillopt.model.types import ChatModel, ChatReply, Message
 from skillopt.work.errors import WorkerLost
+
+T = TypeVar("T")
 
 
 async def play(env: Env, task: Task, chat: ChatModel, scoring: Scoring) -> Attempt:
     """Play one item. Raises `StopRun`, `ReplayMiss`, `ConfigError` and `DataError`; other faults are `lost`."""
     game = _Game(env, task, chat, scoring)
-    seconds: float | None = getattr(env, "episode_seconds", None)
     try:
-        return await asyncio.wait_for(game.played(), seconds)
-    except asyncio.TimeoutError:
-        if seconds is None:
-            raise
-        return game.attempt(lost=f"the episode took longer than {seconds:g} s")
+        return await game.played()
     finally:
         await game.simulator.aclose()
 
@@ -56,6 +55,10 @@ class _Game:
     def __init__(self, env: Env, task: Task, chat: ChatModel, scoring: Scoring) -> None:
         self._env, self._task, self._chat = env, task, chat
         self._turns = turns_of(env)
+        seconds: float | None = getattr(env, "episode_seconds", None)
+        self._clock = None if seconds is None else Deadline(seconds)
+        """Runs while the simulator or the model is at work: not while a call waits for a place or for an endpoint that
+        is down."""
         self._tokens = TokenSums()
         self._first: tuple[Message, ...] = ()
         self._start = Reset("")
@@ -67,7 +70,7 @@ class _Game:
     async def played(self) -> Attempt:
         """Turn by turn to the end."""
         try:
-            self._start = await self.simulator.reset()
+            self._start = await self._timed(self.simulator.reset())
             self._rows.append({"role": "user", "content": self._start.observation})
             for _ in range(self._turns):
                 step = await self._turn()
@@ -77,9 +80,14 @@ class _Game:
             raise
         except ContextOverflow as error:
             return self.attempt(ended="context") if self._played else self._too_long(error)
+        except OuterTimeUp:
+            return self.attempt(lost=f"the episode took longer than {self._clock.seconds if self._clock else 0:g} s")
         except (ModelError, SimulatorFault, WorkerLost) as error:
             return self.attempt(lost=str(error))
         return self.attempt(ended="turns")
+
+    async def _timed(self, work: Awaitable[T]) -> T:
+        return await (work if self._clock is None else Deadline(math.inf, self._clock).run(work))
 
     def _too_long(self, error: ContextOverflow) -> Attempt:
         return replace(self.attempt(lost=str(error)), too_long=True)
@@ -87,10 +95,10 @@ class _Game:
     async def _turn(self) -> Step:
         messages = self._messages()
         self._first = self._first or messages
-        reply = await self._chat.chat(request_of(self._task, messages))
+        reply = await self._chat.chat(request_of(self._task, messages, within=self._clock))
         self._tokens.add(reply.usage)
         action = self._action(reply)
-        step = await self.simulator.step(action, reply.text)
+        step = await self._timed(self.simulator.step(action, reply.text))
         self._played.append(Played(reply.text, action, step))
         self._rows.append(_row(len(self._played), reply, action, step))
         return step

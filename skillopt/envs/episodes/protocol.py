@@ -88,7 +88,8 @@ class Episodic(Protocol):
     `takes_agents` True says that an agent may solve an item in one go, from `messages`, and that `score` knows what to
     do with an attempt that was no episode; `tools(item)` gives the target tools instead of actions (`episodes.tools`);
     `turn_messages(item, skill_text, start, played) -> tuple[Message, ...]` writes the request of each turn (default:
-    `conversation`); `step_seconds`, `episode_seconds` (None: no deadline over all turns) and `episode_needs`.
+    `conversation`); `step_seconds`, `episode_seconds` (None: no deadline over all turns; the wait for an endpoint does
+    not count) and `episode_needs`.
     """
 
     def open_episode(self, item: Item) -> Episode:

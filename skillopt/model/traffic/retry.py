@@ -17,39 +17,58 @@ from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, RetryError, retry_if_exception_type
 
-from skillopt.core.errors import DeadlineExceeded, TransientModelError
+from skillopt.core.errors import DeadlineExceeded, SkillOptError, TransientModelError
 
 T = TypeVar("T")
 
 LONGEST_WAIT_S = 30.0
 
 
-class Deadline:
-    """Seconds left of a budget that only runs while the caller says so."""
+class OuterTimeUp(SkillOptError):
+    """The time of the whole of which a call is a part is up: no fault of the call's, nor of its endpoint's."""
 
-    def __init__(self, seconds: float) -> None:
+
+class Deadline:
+    """Seconds left of a budget that only runs while the caller says so, and of the one that it is `within`."""
+
+    def __init__(self, seconds: float, within: Deadline | None = None) -> None:
         self.seconds = seconds
-        self.left = seconds
+        self._within = within
+        self._used = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds until one of the two is used up."""
+        own = max(0.0, self.seconds - self._used)
+        return own if self._within is None else min(own, self._within.left)
 
     def restart(self) -> None:
         """Begin again with all of it: what was used up was no fault of the call."""
-        self.left = self.seconds
+        self._use(-self._used)
+
+    def _use(self, seconds: float) -> None:
+        self._used += seconds
+        if self._within is not None:
+            self._within._use(seconds)
 
     async def run(self, work: Awaitable[T]) -> T:
-        """Await `work` on this deadline's time; it is cancelled when the time is up. Raises `DeadlineExceeded`."""
-        started = time.monotonic()
+        """Await `work` on this deadline's time; it is cancelled when the time is up. Raises `DeadlineExceeded`, or
+        `OuterTimeUp` where the outer one was shorter."""
+        started, left = time.monotonic(), self.left
         try:
-            return await asyncio.wait_for(work, self.left)
+            return await asyncio.wait_for(work, left)
         except asyncio.TimeoutError:
+            if self._within is not None and left < self.seconds - self._used:
+                raise OuterTimeUp("the time is up") from None
             raise DeadlineExceeded(f"no answer within {self.seconds:g} s") from None
         finally:
-            self.left = max(0.0, self.left - (time.monotonic() - started))
+            self._use(time.monotonic() - started)
 
     async def sleep(self, seconds: float) -> None:
         """Wait on this deadline's time."""
         started = time.monotonic()
         await asyncio.sleep(seconds)
-        self.left = max(0.0, self.left - (time.monotonic() - started))
+        self._use(time.monotonic() - started)
 
 
 class Backoff:

@@ -253,3 +253,11 @@ def test_a_conversation_without_a_user_message_begins_with_the_observation() -> 
 def test_reached_wants_an_episode() -> None:
     with pytest.raises(DataError, match="no episode"):
         reached(replace(Attempt(), text="x"))
+
+
+async def test_each_call_of_an_episode_runs_on_the_time_of_the_episode() -> None:
+    model = Model(counting)
+    await run_one(env_of(games.Hasty), Item("x"), Skill("Be exact."), model, Call("rollout"))
+    clocks = {id(request.within) for request in model.requests}
+    within = model.requests[0].within
+    assert len(clocks) == 1 and within is not None and within.seconds == 0.3

@@ -9,6 +9,7 @@ import pytest
 
 from skillopt.core.errors import CircuitOpen, DeadlineExceeded, FatalModelError, Interrupted, TransientModelError
 from skillopt.model.traffic.outage import OutagePolicy
+from skillopt.model.traffic.retry import Deadline, OuterTimeUp
 from skillopt.records.events import OutageEnd, OutageStart
 from skillopt.testing.scripted import ScriptedBackend
 
@@ -192,3 +193,29 @@ async def test_cancelling_the_call_that_tries_lets_another_try(waiting):
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert [getattr(x, "text", None) for x in results[6:]] == ["fine"] * 6
     assert r.client.limiter.busy == 0
+
+
+@pytest.mark.parametrize("outage_s", [0.0, 0.8])
+async def test_an_outage_is_off_the_time_of_the_whole_that_a_call_belongs_to(waiting, outage_s):
+    provider = Provider()
+    r = waiting(provider)
+    await r.chat("before")
+    whole = Deadline(0.5)
+    if outage_s:
+        provider.fault = GONE
+    call = asyncio.ensure_future(r.chat("asked", within=whole))
+    if outage_s:
+        await down(r)
+        await asyncio.sleep(outage_s)
+        provider.fault = "fine"
+    assert (await call).text == "fine"
+    assert whole.left > 0
+
+
+async def test_the_time_of_the_whole_ends_a_call_and_blames_no_endpoint(waiting):
+    r = waiting(Provider(), latency_s=60)
+    whole = Deadline(0.05)
+    for _ in range(3):
+        with pytest.raises(OuterTimeUp):
+            await r.chat("asked", within=whole)
+    assert whole.left == 0 and not r.told
