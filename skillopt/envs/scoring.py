@@ -25,7 +25,7 @@ from skillopt.core.item import Item
 from skillopt.core.json_types import JsonValue, as_object, as_text
 from skillopt.core.offers import offers
 from skillopt.core.outcome import Missing, Outcome, Scored, checked
-from skillopt.core.reasoning import without_reasoning
+from skillopt.core.replies.reasoning import without_reasoning
 from skillopt.core.rollout import Rollout
 from skillopt.envs.command import run_command
 from skillopt.envs.episodes.recipe import Recipe

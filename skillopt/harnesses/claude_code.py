@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.harnesses.claude_session import conversation, read_session, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, ended_with, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Tokens, number, total
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, as_call, entries, joined, mapping, parse_lines, read_file, text
+from skillopt.harnesses.sessions.claude_session import conversation, read_session, usage_tokens
 
 EFFORTS: Mapping[str, str] = {"xhigh": "max"}
 """Efforts that the program spells otherwise."""

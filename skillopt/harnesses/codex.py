@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject, JsonValue
-from skillopt.harnesses.codex_rollout import read_rollout, usage_tokens
 from skillopt.harnesses.failure import Failure, classified, exit_failure
 from skillopt.harnesses.harness_run import HarnessRun, Step
 from skillopt.harnesses.job import Job
 from skillopt.harnesses.launch import Finished, Launch
 from skillopt.harnesses.records import Record, Records, entries, joined, mapping, parse_lines, read_file, text
+from skillopt.harnesses.sessions.codex_rollout import read_rollout, usage_tokens
 
 _PROVIDER = "skillopt"
 _KEY_VARIABLE = "SKILLOPT_ENDPOINT_KEY"

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from skillopt.core.ending import ending_of
+from skillopt.core.replies.ending import ending_of
 from skillopt.core.shorten import shorten_tail
 
 Kind = Literal[

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from skillopt.core.errors import ReplyError
 from skillopt.core.json_types import finite, no_constant
-from skillopt.core.reasoning import NAMES as _THINKING
+from skillopt.core.replies.reasoning import NAMES as _THINKING
 from skillopt.model.types import ChatModel, ChatRequest, Message, Usage
 
 T = TypeVar("T")

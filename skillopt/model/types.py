@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from skillopt.core.ending import Finish
 from skillopt.core.errors import Cause
 from skillopt.core.json_types import JsonObject, JsonValue
+from skillopt.core.replies.ending import Finish
 
 if TYPE_CHECKING:
     from skillopt.model.traffic.retry import Deadline

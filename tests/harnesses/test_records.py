@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt.harnesses import claude_code, claude_session, codex, codex_rollout, copilot, gemini, opencode, pi, qwen
+from skillopt.harnesses import claude_code, codex, copilot, gemini, opencode, pi, qwen
 from skillopt.harnesses.harness_run import HarnessRun, Tokens
 from skillopt.harnesses.launch import Finished
 from skillopt.harnesses.records import Records, parse_lines, read_file
+from skillopt.harnesses.sessions import claude_session, codex_rollout
 from tests.harnesses import synthetic
 
 FINE = Finished(0, "", "")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from skillopt.core.ending import ending_of
 from skillopt.core.errors import TransientModelError
 from skillopt.core.json_types import as_object, as_text
+from skillopt.core.replies.ending import ending_of
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall, Usage
 
 if TYPE_CHECKING:

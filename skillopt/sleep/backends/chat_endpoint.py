@@ -18,10 +18,10 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from skillopt.core.aio import in_own_thread
-from skillopt.core.ending import ending_of
 from skillopt.core.errors import Cause, FatalModelError, ModelError, TransientModelError
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text, parse_json
-from skillopt.core.reported_failure import reported_failure, status_told
+from skillopt.core.replies.ending import ending_of
+from skillopt.core.replies.reported_failure import reported_failure, status_told
 from skillopt.core.shorten import shorten
 from skillopt.sleep.backends.base import Answer, Question
 

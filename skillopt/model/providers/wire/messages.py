@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from skillopt.core.errors import TransientModelError
 from skillopt.core.json_types import finite, no_constant
-from skillopt.core.reported_failure import reported_failure
+from skillopt.core.replies.reported_failure import reported_failure
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire.dialect import is_refused_form, names_field
 from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, whole

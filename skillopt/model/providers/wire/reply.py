@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
-from skillopt.core.ending import Ending, Finish, ending_of
 from skillopt.core.errors import Cause, ContextOverflow, FatalModelError, ModelError, TransientModelError
 from skillopt.core.json_types import as_text, parse_json
-from skillopt.core.reported_failure import reported_failure, status_told
+from skillopt.core.replies.ending import Ending, Finish, ending_of
+from skillopt.core.replies.reported_failure import reported_failure, status_told
 from skillopt.core.shorten import shorten
 from skillopt.model.types import ChatReply, ToolCall, Usage
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from skillopt.core.ending import Finish
 from skillopt.core.errors import TransientModelError
-from skillopt.core.reported_failure import reported_failure
+from skillopt.core.replies.ending import Finish
+from skillopt.core.replies.reported_failure import reported_failure
 from skillopt.core.shorten import shorten
 from skillopt.model.providers.wire.reply import as_mapping, inner_error, parse_body, read_finish, read_usage
 from skillopt.model.types import ChatReply, ChatRequest, Message, ToolCall

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from skillopt.core.ending import ending_of
 from skillopt.core.json_types import JsonObject, JsonValue, as_array, as_object, as_text
+from skillopt.core.replies.ending import ending_of
 
 _FAILED_STATUS = re.compile(r"[45]\d\d(?:\.0)?")
 _FINE_CODES = frozenset({"", "0", "200", "ok", "success", "succeeded", "none", "completed"})

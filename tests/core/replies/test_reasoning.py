@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillopt.core.item import Item
-from skillopt.core.reasoning import NAMES, without_reasoning
+from skillopt.core.replies.reasoning import NAMES, without_reasoning
 from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env
 from skillopt.model.replies import parse_reply

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from skillopt.core.ending import ending_of
 from skillopt.core.errors import FatalModelError, TransientModelError
 from skillopt.core.json_types import JsonObject
-from skillopt.core.reported_failure import reported_failure
+from skillopt.core.replies.ending import ending_of
+from skillopt.core.replies.reported_failure import reported_failure
 from skillopt.model.providers.wire.messages import read_message
 from skillopt.model.providers.wire.reply import read_reply, read_usage
 from skillopt.model.providers.wire.responses import read_response

@@ -1,0 +1,1 @@
+"""The session files that agent programs leave, read as what was said and done."""
