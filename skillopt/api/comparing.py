@@ -34,11 +34,19 @@ class Comparison:
     grid: Grid | None = None
 
     def __str__(self) -> str:
-        return str(self.table)
+        return "\n".join([*(f"warning: {text}" for text in self._notices), str(self.table)])
+
+    @property
+    def _notices(self) -> tuple[str, ...]:
+        return self.grid.notices if self.grid is not None else ()
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Mapping[str, str]:
         del include, exclude
-        return {"text/plain": str(self), "text/markdown": self.table.markdown(), "text/html": self.table.html()}
+        return {
+            "text/plain": str(self),
+            "text/markdown": self.table.markdown(self._notices),
+            "text/html": self.table.html(self._notices),
+        }
 
 
 def compare(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skillopt.api.given.items import ItemsLike
     from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.core.rollout import Rollout
+    from skillopt.engine.evaluate import Evaluated
     from skillopt.engine.run.given import Interrupt
     from skillopt.gate.metric import Metric
 
@@ -39,6 +40,8 @@ class Evaluation:
     cost: float | None
     observer_faults: tuple[str, ...] = ()
     """Which observers failed on the way, and what slow ones missed."""
+    notices: tuple[str, ...] = ()
+    """What has to be known beside the scores: whether an agent read the skill, for one."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Everything as JSON values."""
@@ -46,15 +49,20 @@ class Evaluation:
             "directory": str(self.directory),
             "skills": {name: skill.hash for name, skill in self.skills.items()},
             "cost": self.cost,
+            **({"notices": list(self.notices)} if self.notices else {}),
             **self.table.to_dict(),
         }
 
     def __str__(self) -> str:
-        return str(self.table)
+        return "\n".join([*(f"warning: {text}" for text in self.notices), str(self.table)])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Mapping[str, str]:
         del include, exclude
-        return {"text/plain": str(self), "text/markdown": self.table.markdown(), "text/html": self.table.html()}
+        return {
+            "text/plain": str(self),
+            "text/markdown": self.table.markdown(self.notices),
+            "text/html": self.table.html(self.notices),
+        }
 
 
 def evaluate(
@@ -169,7 +177,14 @@ async def _evaluate(
     costs = [one.summary.cost for one in done.values()]
     known = [cost for cost in costs if cost is not None]
     usd = sum(known) if len(known) == len(costs) else None
-    return Evaluation(directory, found, scores, PairedTable.of(scores), usd, ended.faults)
+    return Evaluation(directory, found, scores, PairedTable.of(scores), usd, ended.faults, _notices(done))
+
+
+def _notices(done: Mapping[str, Evaluated]) -> tuple[str, ...]:
+    """Of each skill, named where there are several."""
+    return tuple(
+        f"{name}: {text}" if len(done) > 1 else text for name, one in done.items() for text in one.summary.notices
+    )
 
 
 def _means(rollouts: list[Rollout], metric: Metric) -> Measured:

@@ -66,7 +66,8 @@ async def evaluate(context: RunContext, skill: Skill, splits: Sequence[str], *, 
     summary = _summary(context, skill, results, tally)
     every = [rollout for rollouts in results.values() for rollout in rollouts]
     seen = [] if offers(context.env, ListsSkills) else [r.agent["skill_read"] for r in every if "skill_read" in r.agent]
-    for text in reading_notices(seen):
+    summary = replace(summary, notices=tuple(reading_notices(seen)))
+    for text in summary.notices:
         context.emit(Notice(text=f"warning: {text}"))
     await asyncio.to_thread(_write, context, skill, results, summary)
     context.emit(EvalEnd(skill=name, summary=summary))

@@ -41,6 +41,7 @@ class Cell:
     cost: float | None = None
     calls: int = 0
     fault: str = ""
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,14 @@ class Grid:
         ]  # fmt: skip
         skills: JsonValue = {name: skill.hash for name, skill in self.skills.items()}
         return {"directory": str(self.directory), "skills": skills, "cost": self.cost, "cells": cells,
+                **({"notices": list(self.notices)} if self.notices else {}),
                 **self.table.to_dict()}  # fmt: skip
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What has to be known beside the scores, by column; "no skill" was to be read by nobody."""
+        told = [(self.column(cell), text) for cell in self.cells for text in cell.notices if cell.skill != NO_SKILL]
+        return tuple(f"{name}: {text}" for name, text in told)
 
     def column(self, cell: Cell) -> str:
         """How the table calls a cell."""
@@ -102,7 +110,9 @@ class GridWork:
                 cells.append(Cell(skill, target, {}, fault=str(error)))
                 continue
             done.append(column)
-            cells.append(Cell(skill, target, column.scores, column.summary.cost, column.calls))
+            cells.append(
+                Cell(skill, target, column.scores, column.summary.cost, column.calls, notices=column.summary.notices)
+            )
         table = table_of(cells, len(skills), len(targets))
         faults = dict.fromkeys(fault for column in done for fault in column.faults)
         late = dict.fromkeys(fault for column in done for fault in column.late)

@@ -105,14 +105,16 @@ class PairedTable:
         """Every pair as a line."""
         return [f"{pair.a} → {pair.b}: {_pair_words(pair)}" for pair in self.pairs]
 
-    def markdown(self) -> str:
-        """Two tables."""
-        return "\n".join("| " + " | ".join(_cell(c) for c in row) + " |" if row else "" for row in self._rows())
+    def markdown(self, notices: Sequence[str] = ()) -> str:
+        """Two tables, below what has to be known beside them."""
+        above = "".join(f"**Warning:** {_cell(text)}\n\n" for text in notices)
+        return above + "\n".join("| " + " | ".join(_cell(c) for c in row) + " |" if row else "" for row in self._rows())
 
-    def html(self) -> str:
-        """Two tables without scripts or anything from elsewhere."""
+    def html(self, notices: Sequence[str] = ()) -> str:
+        """The same without scripts or anything from elsewhere."""
         rows = ("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row if c != "---") + "</tr>" for row in self._rows())
-        return f"<table>{''.join(rows)}</table>"
+        above = "".join(f"<p><strong>Warning:</strong> {escape(text)}</p>" for text in notices)
+        return f"{above}<table>{''.join(rows)}</table>"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         yield ("skill", "score")

@@ -44,6 +44,8 @@ class EvalSummary:
     metric: str = field(default="hard", metadata=OMIT)
     """What the interval is of; `value` is its mean where it is not `hard`."""
     value: float | None = field(default=None, metadata=OMIT)
+    notices: tuple[str, ...] = field(default=(), metadata=OMIT)
+    """What has to be known beside the scores: they say nothing about a skill that no agent read."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """`eval_summary.json`."""
