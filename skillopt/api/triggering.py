@@ -103,6 +103,7 @@ def improve_triggers(
 ) -> Result:
     """Train a skill's description on queries: a run as any other, with its proof and its sealed test. Blocking.
 
+    The gate is `proof`, also beside a `config` that names another for bodies; `overrides` may say otherwise.
     `one_line(result.skill.text)` is the paragraph for the header; `export(skill, to, description=…)` installs it.
     """
     from skillopt.api.optimizing import optimize
@@ -110,9 +111,10 @@ def improve_triggers(
 
     asked = TriggerRequest(skill, queries, target, optimizer, rivals, config, overrides, out, budget, seed)
     made = _arguments(asked, 1)
+    proof: Mapping[str, object] = {} if "gate_rule" in made.overrides else _PROOF  # the short spelling of the key
     return optimize(
         target=target, optimizer=optimizer, skill=Skill(described(str(skill)).description), config=config,
-        overrides=made.overrides, out=out, on_event=on_event, budget=budget, seed=seed, replay=replay,
+        overrides={**proof, **made.overrides}, out=out, on_event=on_event, budget=budget, seed=seed, replay=replay,
     )  # fmt: skip
 
 
@@ -245,6 +247,7 @@ def _arguments(asked: TriggerRequest, repeats: int, *, placeholder: bool = False
     )  # fmt: skip
 
 
+_PROOF: Mapping[str, object] = {"evaluation.gate_rule": "proof"}
 _PLACEHOLDER = [{"query": f"query {n}", "should_trigger": bool(n % 2)} for n in range(12)]
 
 

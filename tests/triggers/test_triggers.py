@@ -67,6 +67,22 @@ def test_the_description_is_trained_and_proven_like_any_skill(place: Path, overr
     assert header[2] == 'description: "Use for boxes and crates: contents, weight."'
 
 
+@pytest.mark.parametrize(("said", "rule"), [({}, "proof"), ({"evaluation.gate_rule": "paired"}, "paired")])
+def test_a_description_has_to_be_proven_beside_any_configuration(
+    place: Path, overrides: dict[str, object], tmp_path: Path, said: dict[str, object], rule: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr("skillopt.api.optimizing.optimize", lambda **given: asked.append(given))
+    (tmp_path / "models.yaml").write_text("evaluation: {gate_rule: strict}\n")
+    more = {key: value for key, value in overrides.items() if key != "evaluation.gate_rule"}
+    skillopt.improve_triggers(place / "boxes", place / "queries.json", config=tmp_path / "models.yaml",
+                              overrides={**more, **said}, out=tmp_path / "run")  # fmt: skip
+    (given,) = asked
+    told = given["overrides"]
+    assert isinstance(told, dict) and told["evaluation.gate_rule"] == rule
+
+
 def test_without_a_literal_invocation_nothing_is_measured(tmp_path: Path) -> None:
     more = write(tmp_path, deaf=True)
     with pytest.raises(StopRun, match=r"cannot measure triggers: '\$boxes' did not load the skill"):
