@@ -16,7 +16,9 @@ NAMES = TRACKERS
 _STANDARD = TrackingSection()
 
 _KINDS: Mapping[str, Callable[[TrackingSection], Tracker]] = {
-    "mlflow": lambda s: MLflow(tracking_uri=s.mlflow_uri, experiment=s.mlflow_experiment),
+    "mlflow": lambda s: MLflow(
+        tracking_uri=s.mlflow_uri, experiment=s.mlflow_experiment, register_prompt=s.mlflow_prompt
+    ),
     "wandb": lambda s: WandB(project=s.wandb_project, mode=s.wandb_mode),
     "otel": lambda s: OTel(capture_content=s.otel_capture_content),
 }

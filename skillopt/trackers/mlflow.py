@@ -2,7 +2,8 @@
 
 Addresses and credentials are MLflow's own (`MLFLOW_TRACKING_URI` …). A run that goes on after a stop goes on in the
 MLflow run whose id is kept in the run directory, or that carries the run's id as a tag. MLflow keeps its `file:` store
-for old data only; a file of one's own is `sqlite:///mlflow.db`.
+for old data only; a file of one's own is `sqlite:///mlflow.db`. With `register_prompt` a training's best skill becomes
+a version of the prompt of that name at its end; an empty one, or one that is the newest version already, adds none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.records.events import Event, RunEnd, RunStart
+from skillopt.records.reading import BEST_SKILL
 from skillopt.trackers.base import Tracker, metrics_of, step_of
 from skillopt.trackers.continued import known_run, remember_run
 from skillopt.trackers.extra import need
@@ -24,16 +26,23 @@ _AT_ONCE = 900
 
 
 class MLflow(Tracker):
-    """See the module. `tracking_uri` blank takes MLflow's own."""
+    """See the module. `tracking_uri` blank takes MLflow's own, `register_prompt` blank registers no prompt."""
 
-    def __init__(self, *, tracking_uri: str = "", experiment: str = "skillopt", drain_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        tracking_uri: str = "",
+        experiment: str = "skillopt",
+        register_prompt: str = "",
+        drain_s: float = 30.0,
+    ) -> None:
         need("mlflow", "mlflow")
-        super().__init__(_Sink(tracking_uri, experiment), name="MLflow", drain_s=drain_s)
+        super().__init__(_Sink(tracking_uri, experiment, register_prompt), name="MLflow", drain_s=drain_s)
 
 
 class _Sink:
-    def __init__(self, tracking_uri: str, experiment: str) -> None:
-        self._uri, self._experiment = tracking_uri, experiment
+    def __init__(self, tracking_uri: str, experiment: str, prompt: str) -> None:
+        self._uri, self._experiment, self._prompt = tracking_uri, experiment, prompt
         self._client: Any = None
         self._run = ""
         self._place = Path()
@@ -50,6 +59,23 @@ class _Sink:
                 self._client.log_artifact(self._run, str(path))
             self._client.set_tag(self._run, "skillopt.stopped", event.reason)
             self._client.set_terminated(self._run, _status(event))
+            if self._prompt and event.summary is not None:
+                self._register(event)
+
+    def _register(self, event: RunEnd) -> None:
+        """Add the best skill to the prompt's versions, unless it is the newest one already."""
+        text = (self._place / BEST_SKILL).read_text(encoding="utf-8")
+        gone: Any = importlib.import_module("mlflow.exceptions").MlflowException
+        try:
+            newest = self._client.get_prompt_version_by_alias(self._prompt, "latest")
+        except gone as error:
+            if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+                raise
+            newest = None
+        if text.strip() and (newest is None or newest.template != text):
+            tags = {_TAG: event.run_id, "skillopt.mlflow_run": self._run}
+            said = f"best skill of {self._place.resolve().name}"
+            self._client.register_prompt(self._prompt, text, commit_message=said, tags=tags)
 
     def _log(self, event: Event) -> None:
         if event.replayed:

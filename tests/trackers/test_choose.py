@@ -74,11 +74,12 @@ def test_the_settings_reach_the_trackers(tmp_path: Path, monkeypatch: pytest.Mon
     section = resolved(
         tmp_path,
         "tracking:\n  trackers: mlflow, wandb, otel\n  mlflow_uri: sqlite:///x.db\n  mlflow_experiment: mine\n"
+        "  mlflow_prompt: skill\n"
         "  wandb_project: theirs\n  wandb_mode: offline\n  otel_capture_content: true\n",
     ).config.tracking
     trackers_of(section)
     assert made == [
-        ("MLflow", {"tracking_uri": "sqlite:///x.db", "experiment": "mine"}),
+        ("MLflow", {"tracking_uri": "sqlite:///x.db", "experiment": "mine", "register_prompt": "skill"}),
         ("WandB", {"project": "theirs", "mode": "offline"}),
         ("OTel", {"capture_content": True}),
     ]

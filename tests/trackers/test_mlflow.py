@@ -10,7 +10,7 @@ import pytest
 from skillopt import trackers
 from skillopt.core.errors import ConfigError
 from skillopt.core.json_types import as_object, parse_json
-from tests.trackers.conftest import run
+from tests.trackers.conftest import SHORT, run
 
 pytest.importorskip("mlflow", reason="extra mlflow")
 pytest.importorskip("sqlalchemy", reason="MLflow's SQLite store")
@@ -94,6 +94,26 @@ def test_an_evaluation_is_recorded(store: str, tmp_path: Path) -> None:
     assert entry.data.params["kind"] == "eval" and entry.info.status == "FINISHED"
     for score in found.table.scores:
         assert entry.data.metrics[f"eval.{score.name}.hard"] == score.mean
+
+
+@pytest.mark.thorough
+def test_the_best_skill_becomes_a_version_of_a_prompt(store: str, tmp_path: Path) -> None:
+    settings = {
+        **SHORT, "tracking": "mlflow", "tracking.mlflow_uri": store, "tracking.mlflow_experiment": "five",
+        "tracking.mlflow_prompt": "toy_skill",
+    }  # fmt: skip
+    first = run(tmp_path / "run", overrides=settings, gate="strict")
+    again = run(tmp_path / "run", overrides=settings, gate="strict")
+    assert first.observer_faults == again.observer_faults == ()
+    client, entry = recorded(store, "five")
+    version = client.get_prompt_version("toy_skill", 1)
+    assert version.template == first.skill.text and version.tags["skillopt.mlflow_run"] == entry.info.run_id
+    newest = client.get_prompt_version_by_alias("toy_skill", "latest")
+    assert newest.version == 1, "the same text is one version, however often its run is opened"
+    tracker = trackers.MLflow(tracking_uri=store, experiment="five", register_prompt="toy_skill")
+    other = run(tmp_path / "other", tracker, gate="strict", skill="Answer briefly.")
+    assert other.observer_faults == () and other.skill != first.skill
+    assert first.skill.text and client.get_prompt_version("toy_skill", 2).template == other.skill.text
 
 
 def test_a_store_that_cannot_be_reached_costs_the_run_nothing(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ class TrackingSection(Section):
     """MLflow's store (`sqlite:///mlflow.db`, a server's address); blank takes MLFLOW_TRACKING_URI or MLflow's own."""
     mlflow_experiment: Annotated[str, Key(change="any")] = "skillopt"
     """MLflow experiment that the run is recorded in."""
+    mlflow_prompt: Annotated[str, Key(change="any")] = ""
+    """Name under which a training's best skill is registered as a version of an MLflow prompt; blank registers none."""
     wandb_project: Annotated[str, Key(change="any")] = "skillopt"
     """W&B project that the run is recorded in."""
     wandb_mode: Annotated[Literal["", "online", "offline"], Key(change="any")] = ""
