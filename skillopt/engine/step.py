@@ -195,7 +195,8 @@ async def judge(rule: AcceptanceRule, built: Built, state: TrainState, ctx: Step
         if found is None:
             return await gate(rule, built, state, ctx)
         if found.proposal is None:
-            why = f"none of {len(found.rows)} edits held its own on training items"
+            edits = "the one edit did not hold" if len(found.rows) == 1 else f"none of {len(found.rows)} edits held"
+            why = f"{edits} its own on training items"
             return replace(await gate(rule, built, state, ctx, held_back=why), credit=found)
         return replace(await gate(rule, replace(built, proposal=found.proposal), state, ctx), credit=found)
     judged = await gate(rule, built, state, ctx)

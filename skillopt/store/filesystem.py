@@ -12,8 +12,8 @@ from pathlib import Path
 
 MOUNTS = Path("/proc/self/mountinfo")
 _SHARED = re.compile(
-    r"nfs\d?|cifs|smb\d|smbfs|lustre|gpfs|ceph|beegfs|afs|ncpfs|orangefs|pvfs2|ocfs2|gfs2|9p|virtiofs|vboxsf|prl_fs|drvfs"
-    r"|fuse(\..+)?|grpcfuse|fakeowner"
+    r"nfs\d?|cifs|smb\d|smbfs|lustre|gpfs|ceph|beegfs|afs|ncpfs|orangefs|pvfs2|ocfs2|gfs2|9p|virtiofs|vboxsf|vmhgfs|prl_fs|drvfs"
+    r"|wekafs|davfs2?|panfs|fhgfs|cvfs|coda|fuse(\..+)?|grpcfuse|fakeowner"
 )
 """Network file systems, those of virtual machines' hosts, and FUSE (`fuseblk`, a local disk, is none of them)."""
 

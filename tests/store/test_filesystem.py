@@ -45,7 +45,9 @@ def test_a_machine_that_says_nothing_has_local_disks():
     assert filesystem_of(Path("/x"), "") == "" and not is_shared("")
 
 
-@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "ceph", "9p", "fuse", "fuse.s3fs"])
+@pytest.mark.parametrize(
+    "kind", ["nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "ceph", "9p", "fuse", "fuse.s3fs", "davfs", "wekafs"]
+)
 def test_file_systems_of_many_machines(kind):
     assert is_shared(kind)
 
