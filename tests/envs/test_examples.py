@@ -11,7 +11,7 @@ import yaml
 from skillopt.core.item import SPLITS
 from skillopt.envs.checks.one_answer import scored
 from skillopt.envs.registry import create_env
-from skillopt.envs.searchqa.rollout import score
+from skillopt.envs.searchqa.scorer import score
 
 from .conftest import Config
 

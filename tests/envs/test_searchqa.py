@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from skillopt.core.item import Item
 from skillopt.envs.base import Env, Turn
 from skillopt.envs.registry import create_env
-from skillopt.envs.searchqa.rollout import CUT_MARK, cut_context, score
+from skillopt.envs.searchqa.rollout import CUT_MARK, cut_context
+from skillopt.envs.searchqa.scorer import score
 
 from .conftest import Config, qa, shared
 

@@ -18,7 +18,7 @@ from skillopt.envs.base import Attempt, EnvConfig, Sampling, ScoreContext, Split
 from skillopt.envs.data.splits import load_splits
 from skillopt.envs.scorers.extract import tagged
 from skillopt.envs.scorers.text import normalise
-from skillopt.envs.searchqa import rollout
+from skillopt.envs.searchqa import rollout, scorer
 from skillopt.envs.searchqa.dataloader import SOURCE
 from skillopt.envs.templates import Template, supplement
 from skillopt.model.types import Message
@@ -78,19 +78,19 @@ class SearchQAEnv:
         return self._review.render({**self._shown(item), "previous": previous}, where=f"item {item.id!r}")
 
     async def score(self, item: Item, attempt: Attempt, ctx: ScoreContext) -> Outcome:
-        return rollout.score(item, attempt.text)
+        return scorer.score(item, attempt.text)
 
     def task_text(self, item: Item) -> str:
         return str(item.data["question"])
 
     def golds(self, item: Item) -> tuple[str, ...]:
-        return rollout.golds(item)
+        return scorer.golds(item)
 
     def gold_form(self, item: Item, text: str) -> str | None:
         return normalise(text)
 
     def gold_reply(self, item: Item) -> str | None:
-        return f"<answer>{rollout.golds(item)[0]}</answer>"
+        return f"<answer>{scorer.golds(item)[0]}</answer>"
 
     def prompt(self, name: str) -> str | None:
         return supplement(__file__, name)
