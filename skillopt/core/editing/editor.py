@@ -10,15 +10,13 @@ what is put there keeps its indentation, and `append` with a file's path as its 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Literal
 
+from skillopt.core.editing.anchor import NOTE_CHARS, find_anchor
 from skillopt.core.editing.edit import OPS, Edit, EditReport, EditStatus, Patch
 from skillopt.core.editing.regions import without_markers
-from skillopt.core.package import PackagedFile, skill_part
+from skillopt.core.package import PackagedFile
 from skillopt.core.skill import Skill, Span
 
 Fallback = Literal["skip", "append"]
@@ -46,11 +44,6 @@ STATUSES = frozenset(
     }
 )
 
-_NEAREST_MIN_RATIO = 0.4
-_NEAREST_MAX_LINES = 2_000
-_NEAREST_MAX_CHARS = 300
-_NOTE_CHARS = 160
-
 
 def apply_patch(skill: Skill, patch: Patch, *, insert_after_fallback: Fallback = "skip") -> tuple[Skill, EditReport]:
     """Apply the edits of `patch` in order; the report holds one status per edit.
@@ -73,7 +66,7 @@ def located(skill: Skill, edit: Edit) -> Span | None:
     """
     if edit.op == "append":
         return None
-    span = _find(skill, edit.target or "").span
+    span = find_anchor(skill, edit.target or "").span
     if span is None or edit.op != "insert_after":
         return span
     at = _next_line(skill.text, span.end)
@@ -84,15 +77,6 @@ def located(skill: Skill, edit: Edit) -> Span | None:
 class _Result:
     skill: Skill
     status: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class _Match:
-    """Where an anchor stands in the body, or why it cannot be used: `missing`, `ambiguous` or `protected`."""
-
-    span: Span | None
-    problem: str = ""
     note: str = ""
 
 
@@ -108,7 +92,7 @@ def _guarded(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
         # What a model can write is checked above, so this is a fault of ours. A paid step does not die of it: the row
         # of the edit says what it was, the report counts such rows (`report.reasons.alarms`), and the
         # other edits still apply.
-        return _Result(skill, "error", f"{type(fault).__name__}: {fault}"[:_NOTE_CHARS])
+        return _Result(skill, "error", f"{type(fault).__name__}: {fault}"[:NOTE_CHARS])
 
 
 def _apply(skill: Skill, edit: Edit, fallback: Fallback) -> _Result:
@@ -142,7 +126,7 @@ def _wrong_type(edit: Edit) -> str:
 
 
 def _anchored(skill: Skill, op: str, target: str, content: str, fallback: Fallback) -> _Result:
-    match = _find(skill, target)
+    match = find_anchor(skill, target)
     if match.span is None:
         if match.problem == "ambiguous":
             return _Result(skill, "skipped_ambiguous_target", match.note)
@@ -171,7 +155,7 @@ def _file_of(skill: Skill, edit: Edit) -> PackagedFile | None:
         return None
     if edit.op == "append":
         return next((file for file in skill.files if file.path == edit.target.strip()), None)
-    span = _find(skill, edit.target).span
+    span = find_anchor(skill, edit.target).span
     return _file_at(skill, span.start) if span is not None else None
 
 
@@ -235,59 +219,6 @@ def _blocks(skill: Skill) -> list[Span]:
         else:
             blocks.append(span)
     return blocks
-
-
-def _find(skill: Skill, target: str) -> _Match:
-    """The one place in the body where `target` stands, exactly or with its whitespace normalised."""
-    if not target.strip():
-        return _Match(None, "missing", "the target is empty")
-    spans = list(_exact(skill.text, target))
-    note = ""
-    if not spans:
-        whole = len(skill_part(skill.text)) if skill.files else len(skill.text)
-        spans = [span for span in _normalised(skill.text, target) if span.start < whole]
-        note = "matched with whitespace normalised"
-    if not spans:
-        return _Match(None, "missing", _nearest(skill, target))
-    body = [span for span in spans if not any(p.overlaps(span.start, span.end) for p in skill.protected)]
-    if not body:
-        return _Match(None, "protected", "the target touches the header or a protected region")
-    if len(body) > 1:
-        return _Match(None, "ambiguous", f"{len(body)} matches; quote a longer target that occurs once")
-    return _Match(body[0], note=note)
-
-
-def _exact(text: str, target: str) -> Iterator[Span]:
-    at = text.find(target)
-    while at >= 0:
-        yield Span(at, at + len(target))
-        at = text.find(target, at + 1)
-
-
-def _normalised(text: str, target: str) -> Iterator[Span]:
-    """Matches where any run of white space stands for any other; space at the target's ends asks for a word's end."""
-    pattern = r"\s+".join(map(re.escape, target.split()))
-    pattern = (r"(?<!\S)" if target[0].isspace() else "") + pattern + (r"(?!\S)" if target[-1].isspace() else "")
-    compiled = re.compile(pattern)
-    match = compiled.search(text)
-    while match:
-        yield Span(match.start(), match.end())
-        match = compiled.search(text, match.start() + 1)
-
-
-def _nearest(skill: Skill, target: str) -> str:
-    """What stands nearest to an unmatched anchor, for the report and the next step's optimizer."""
-    wanted = max((line.strip() for line in target.splitlines()), key=len, default="")[:_NEAREST_MAX_CHARS]
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)
-    best, best_at, best_line = _NEAREST_MIN_RATIO, 0, ""
-    for number, line in enumerate(skill.text.split("\n")[:_NEAREST_MAX_LINES], start=1):
-        matcher.set_seq1(line.strip()[:_NEAREST_MAX_CHARS])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, best_at, best_line = ratio, number, line.strip()
-    if not best_at:
-        return "not found; no line of the skill is similar"
-    return f"not found; nearest is line {best_at}: {best_line[:_NOTE_CHARS]!r}"
 
 
 def protected_intact(before: Skill, after: Skill) -> bool:
