@@ -20,6 +20,7 @@ from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.base import EnvConfig, Splits
 from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import ITEM_SUFFIXES, ItemFile, Row, item_files, read_items, the_items_file
+from skillopt.envs.data.placed import Placed, check_unique, near_duplicates, too_small
 from skillopt.store.atomic import write_json
 
 CUT_REASON = "cut_reason"
@@ -27,8 +28,6 @@ CUT_REASON = "cut_reason"
 FOLDERS = {"train": "train", "selection": "val", "test": "test"}
 _MARKS = {**SPLIT_ALIASES, "validation": "selection", "valid": "selection", "dev": "selection"}
 
-_TOLD = 3
-"""Warnings of one kind that are spelt out."""
 
 ToItem = Callable[[Row], Item]
 
@@ -88,8 +87,8 @@ def given_splits(
 
 def _checked(placed: Placed, source: Source, manifest: dict[str, Any]) -> dict[str, tuple[Item, ...]]:
     """The items by split; what is worth a warning goes into the manifest."""
-    _check_unique(placed)
-    warnings = [*manifest.get("warnings", ()), *_near_duplicates(placed, source.text), *_too_small(placed)]
+    check_unique(placed)
+    warnings = [*manifest.get("warnings", ()), *near_duplicates(placed, source.text), *too_small(placed)]
     if warnings:
         manifest["warnings"] = warnings
     return {split: tuple(item for item, _ in placed[split]) for split in SPLITS}
@@ -156,8 +155,6 @@ def write_generated(directory: Path, items: Mapping[str, Sequence[Item]], manife
 
 
 # --- the two modes ---------------------------------------------------------------------------------------------------
-
-Placed = dict[str, list[tuple[Item, str]]]
 
 
 def _from_ratio(config: EnvConfig, source: Source) -> tuple[Placed, dict[str, Any]]:
@@ -276,37 +273,3 @@ def _refuse_marked(path: Path, rows: Sequence[Row]) -> None:
                 f"is marked split={value!r}, but env.split_mode=ratio would deal it out at random",
                 hint="store the items as a split directory, or remove the field 'split'",
             )
-
-
-def _check_unique(placed: Placed) -> None:
-    seen: dict[str, tuple[str, str]] = {}
-    for split in SPLITS:
-        for item, where in placed[split]:
-            if item.id in seen:
-                other_split, other = seen[item.id]
-                raise DataError(
-                    f"item id {item.id!r} stands twice: {other} ({other_split}) and {where} ({split})",
-                    hint="ids must be unique over all splits",
-                )
-            seen[item.id] = (split, where)
-
-
-def _near_duplicates(placed: Placed, text: Callable[[Item], str]) -> list[str]:
-    seen: dict[str, tuple[str, str]] = {}
-    warnings: list[str] = []
-    for split in SPLITS:
-        for item, _ in placed[split]:
-            key = " ".join("".join(c if c.isalnum() else " " for c in text(item).casefold()).split())
-            first = seen.setdefault(key, (split, item.id))
-            if first[0] != split:
-                warnings.append(f"same text in two splits: {first[1]!r} ({first[0]}) and {item.id!r} ({split})")
-    more = len(warnings) - _TOLD
-    return warnings if more <= 0 else [*warnings[:_TOLD], f"same text in two splits: {more} more"]
-
-
-def _too_small(placed: Placed) -> list[str]:
-    return [
-        f"the {split} split has one item: no gain on it can be told from chance"
-        for split in ("selection", "test")
-        if len(placed[split]) == 1
-    ]
