@@ -13,7 +13,7 @@ from itertools import count
 
 from skillopt.core.editing.edit import Edit, Patch
 from skillopt.core.editing.editor import apply_patch
-from skillopt.core.editing.origins import Hunk, Line, OriginOf, carry, first_lines, lines_of
+from skillopt.core.editing.origins import Hunk, Line, OriginOf, carry, first_lines
 from skillopt.core.editing.regions import region_text, with_slow_update
 from skillopt.core.json_types import JsonValue
 from skillopt.core.skill import SLOW_UPDATE, Skill
@@ -27,6 +27,7 @@ from skillopt.explain.cause import (
     slow_update_cause,
     step_cause,
 )
+from skillopt.explain.owner import owner_of, places_of
 from skillopt.records.codec import decode, encode_record
 from skillopt.records.factorial import EffectRecord
 from skillopt.records.gate import GateRecord
@@ -207,11 +208,11 @@ class Lineage:
         owner of the place where it stands."""
         if text == self.last.skill:
             return
-        places = list(_places(text, rewritten=self._rewritten(record)))
+        places = list(places_of(text, rewritten=self._rewritten(record)))
         owners: dict[Kind, Cause] = {}
 
         def origin(at: int, line: str) -> str:
-            cause = _owner(line, edits)
+            cause = owner_of(line, edits)
             if cause is None:
                 cause = owners.get(places[at]) or self._cause_of(places[at], record)
                 owners[places[at]] = cause
@@ -294,27 +295,3 @@ def _body(skill: Skill) -> str:
     for span in reversed(skill.regions):
         text = text[: span.start] + text[span.end :]
     return text.rstrip()
-
-
-def _owner(line: str, edits: Sequence[tuple[Edit, Cause]]) -> Cause | None:
-    """The edit whose content has this line, whole or as a part."""
-    words = line.strip()
-    if not words:
-        return None
-    for edit, cause in edits:
-        if words in [content.strip() for content in lines_of(edit.content or "")]:
-            return cause
-    return next((cause for edit, cause in edits if (c := (edit.content or "").strip()) and c in words), None)
-
-
-def _places(text: Skill, *, rewritten: bool) -> Iterator[Kind]:
-    """For each line, who may change the place where it stands."""
-    regions = [(span, text.text.startswith(SLOW_UPDATE, span.start)) for span in text.regions]
-    at = 0
-    for line in lines_of(text.text):
-        slow = next((slow for span, slow in regions if span.start <= at < span.end), None)
-        at += len(line) + 1
-        if slow is None:
-            yield "rewrite" if rewritten else "unrecorded"
-        else:
-            yield "slow_update" if slow else "appendix_note"
