@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from skillopt.agents.base import Attempt, Task, text_of
+from skillopt.agents.kept import kept_link
 from skillopt.agents.left_files import LeftFiles
-from skillopt.agents.run import AgentRequest, AgentRun, Expected, kept_link
+from skillopt.agents.request import AgentRequest, Expected
+from skillopt.agents.run import AgentRun
 from skillopt.agents.settings import AgentSettings
 from skillopt.agents.skill_package import mark_of
 from skillopt.agents.workspace import Workspace, build_workspace

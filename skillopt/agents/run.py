@@ -12,16 +12,14 @@ import functools
 import math
 import shutil
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from skillopt.agents.faults import cut_of, fault_of, usage_of
+from skillopt.agents.kept import cleaned_file, keep_place, kept_link
 from skillopt.agents.left_files import LeftFiles, collect
-from skillopt.agents.settings import AgentSettings
+from skillopt.agents.request import AgentRequest, Owner
 from skillopt.agents.trace import read_skill, trajectory
-from skillopt.agents.workspace import Workspace
 from skillopt.core.aio import unless
 from skillopt.core.errors import (
     FatalModelError,
@@ -29,20 +27,16 @@ from skillopt.core.errors import (
     TransientModelError,
 )
 from skillopt.core.json_types import JsonValue
-from skillopt.core.redact import MARK, redact
+from skillopt.core.redact import redact
 from skillopt.harnesses.environment import around
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Endpoint, Job, link_login
 from skillopt.harnesses.launch import Finished, Launch, run
-from skillopt.model.prices import Price
-from skillopt.model.providers.wire.endpoint import LEAST_REAL_KEY
 from skillopt.model.proxy.unit import ProxiedUnit
 from skillopt.model.tokens import bound
-from skillopt.model.traffic.breaker import Breaker
-from skillopt.model.traffic.limiter import Limiter
 from skillopt.model.traffic.passage import Passage
-from skillopt.model.traffic.retry import Backoff, Deadline, with_retries
-from skillopt.model.types import Meter, Usage
+from skillopt.model.traffic.retry import Deadline, with_retries
+from skillopt.model.types import Usage
 from skillopt.model.usage import combined
 from skillopt.store.journal import Recorded
 from skillopt.work.errors import WorkerLost
@@ -53,76 +47,9 @@ PROGRAM = Needs(cpu=0.0, memory_mb=700)
 """What an agent program occupies at its largest; it waits for a model nearly all of its time."""
 REMINDER = "Your last message was empty the time before. End with a message that holds the final answer."
 
-_FIRST_PROMPT_TOKENS = 60_000
-_FIRST_COMPLETION_TOKENS = 4_000
-"""Reserved for a run before any run has told what one costs: a few turns with an agent's own long instructions."""
-
 
 class ProgramLost(TransientModelError):
     """The worker that ran the program was lost, and the program with it."""
-
-
-@dataclass
-class Expected:
-    """What to reserve for a run: the largest seen so far. A run's spend is not known before its end, so a cap can be
-    passed by what the runs in flight use beyond it."""
-
-    prompt_tokens: int = _FIRST_PROMPT_TOKENS
-    completion_tokens: int = _FIRST_COMPLETION_TOKENS
-    known: bool = False
-
-    def learn(self, usage: Usage) -> None:
-        """A run has ended."""
-        if usage.prompt_tokens is None or usage.completion_tokens is None:
-            return
-        if not self.known:
-            self.prompt_tokens, self.completion_tokens, self.known = usage.prompt_tokens, usage.completion_tokens, True
-        self.prompt_tokens = max(self.prompt_tokens, usage.prompt_tokens)
-        self.completion_tokens = max(self.completion_tokens, usage.completion_tokens)
-
-
-class Owner(Protocol):
-    """What a run needs of the agent it belongs to."""
-
-    settings: AgentSettings
-    meter: Meter
-    limiter: Limiter
-    breaker: Breaker
-    backoff: Backoff
-    price: Price | None
-    expected: Expected
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-    @property
-    def executable(self) -> str: ...
-
-    def new_place(self) -> Path:
-        """A directory for one try, not existing yet."""
-        ...
-
-
-@dataclass(frozen=True)
-class AgentRequest:
-    """What a run is asked. `mark` proves that the skill was read; `injected` says that the prompt holds it anyway."""
-
-    workspace: Workspace
-    key: str
-    stage: str
-    mark: str
-    injected: bool
-    priority: int = 0
-    deadline_s: float = 600.0
-    files: bool = False
-    """Whether what the program leaves in its workspace is part of the answer."""
-    others: Mapping[str, str] | None = None
-    """Marks of other skills by name, where it is measured which ones the agent loads."""
-    label: str = "question"
-    """Whom a kept workspace is named after."""
 
 
 class AgentRun:
@@ -276,7 +203,7 @@ class AgentRun:
             return session
         finally:
             if settings.keep is not None:
-                await asyncio.to_thread(self._keep, settings.keep, place)
+                await asyncio.to_thread(keep_place, place, settings.keep / self._kept_name, self._secrets)
             await asyncio.to_thread(shutil.rmtree, place, True)
 
     async def _admitted(self, job: Job, place: Path) -> HarnessRun:
@@ -331,23 +258,12 @@ class AgentRun:
     def _collected(self, folder: Path) -> LeftFiles:
         given = self._given.items()
         own = {path.relative_to(folder).as_posix(): text for path, text in given if folder in path.parents}
-        cleaned = functools.partial(_clean, self._secrets)
+        cleaned = functools.partial(cleaned_file, self._secrets)
         return collect(folder, {**self._asked.workspace.files, **own}, cleaned=cleaned)
 
     @property
     def _kept_name(self) -> str:
         return f"{self._asked.label}-{self._asked.key[:12]}-{self._tries}"
-
-    def _keep(self, keep: Path, place: Path) -> None:
-        """Copy workspace and streams, every text redacted; links are not followed, a home is not kept."""
-        target = keep / self._kept_name
-        for name in ("work", "streams"):
-            for source in sorted((place / name).rglob("*")):
-                if source.is_symlink() or not source.is_file():
-                    continue
-                path = target / name / source.relative_to(place / name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(_clean(self._secrets, source.read_bytes()))
 
     def _value(self, session: HarnessRun, usage: Usage) -> dict[str, JsonValue]:
         """What the journal stores, redacted."""
@@ -378,20 +294,3 @@ class AgentRun:
             "usage": usage.to_json(),
             "notes": notes,
         }
-
-
-def kept_link(keep: Path, name: str) -> str:
-    """Where a kept workspace lies, from the run directory: `logs/agents/NAME`."""
-    return f"{keep.parent.name}/{keep.name}/{name}"
-
-
-def _clean(secrets: Collection[str], content: bytes) -> bytes:
-    """A file without the secrets that this run knows; a text also without what looks like one."""
-    try:
-        return redact(content.decode("utf-8"), secrets).encode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    for secret in secrets:
-        if len(secret) >= LEAST_REAL_KEY:
-            content = content.replace(secret.encode(), MARK.encode())
-    return content
