@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import SecretStr
 
+from skillopt.config.role_keys import RoleKeys, RoleName, refuse_half_a_judge
 from skillopt.config.schema.endpoints import EndpointEntry
 from skillopt.config.schema.model import ModelSection
 from skillopt.core.errors import ConfigError
 from skillopt.core.redact import redact
-
-RoleName = Literal["optimizer", "target", "judge"]
 
 MINIMAX_REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _OPENAI_EFFORT = "medium"
@@ -73,41 +72,11 @@ class RoleSettings:
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """The keys of one family (`qwen_chat`, `azure_openai` …) as one role sees them."""
-
-    model: ModelSection
-    role: RoleName
-    family: str
-
-    def value(self, name: str) -> object:
-        """The role's value, or the shared one where the role names none."""
-        own: Any = getattr(self.model, f"{self.role}_{self.family}_{name}", None)
-        return getattr(self.model, f"{self.family}_{name}") if own is None or own == "" else own
-
-    def account(self, address: str = "base_url") -> tuple[str, SecretStr]:
-        """Endpoint and key, which always belong together."""
-        own_url: str = getattr(self.model, f"{self.role}_{self.family}_{address}")
-        own_key: SecretStr = getattr(self.model, f"{self.role}_{self.family}_api_key")
-        shared_url: str = getattr(self.model, f"{self.family}_{address}")
-        shared_key: SecretStr = getattr(self.model, f"{self.family}_api_key")
-        elsewhere = own_url and self._names_shared(address) and own_url.rstrip("/") != shared_url.rstrip("/")
-        return own_url or shared_url, own_key if own_key.get_secret_value() or elsewhere else shared_key
-
-    def _names_shared(self, address: str) -> bool:
-        """True when somebody named a shared endpoint; a default one owns no key that was given without it."""
-        name = f"{self.family}_{address}"
-        url: str = getattr(self.model, name)
-        default: object = ModelSection.model_fields[name].default
-        return bool(url) and (url != default or self.family == "anthropic")
-
-
 def role_settings(model: ModelSection, role: RoleName) -> RoleSettings:
     """The settings of one role, shared values filled in. A judge without a backend of its own is reached as the
     optimizer is; `model.judge` may name another model there."""
     if role == "judge" and not model.judge_backend:
-        _refuse_half_a_judge(model)
+        refuse_half_a_judge(model)
         optimizer = role_settings(model, "optimizer")
         judge = replace(optimizer, role=role, model=model.judge or optimizer.model, batch=_batch(model, role))
         return _with_endpoints(judge, model)
@@ -164,19 +133,8 @@ def _batch(model: ModelSection, role: RoleName) -> str:
     return own or model.batch
 
 
-def _refuse_half_a_judge(model: ModelSection) -> None:
-    """A judge's endpoint or key without `judge_backend` would be overlooked."""
-    for name, info in ModelSection.model_fields.items():
-        own = name.startswith("judge_") and name not in ("judge_backend", "judge_batch", "judge_endpoints")
-        if own and getattr(model, name) != info.get_default(call_default_factory=True, validated_data={}):
-            raise ConfigError(
-                f"model.{name} is given, but model.judge_backend is not",
-                hint="set model.judge_backend; without it the judge is reached as the optimizer is",
-            )
-
-
 def _openai_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    keys = _Keys(model, plain.role, "azure_openai")
+    keys = RoleKeys(model, plain.role, "azure_openai")
     endpoint, key = keys.account("endpoint")
     mode = str(keys.value("auth_mode"))
     effort = _OPENAI_EFFORT if model.reasoning_effort is None else model.reasoning_effort
@@ -199,7 +157,7 @@ def _openai_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
 
 
 def _openai_compatible(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    keys = _Keys(model, plain.role, "openai_compatible")
+    keys = RoleKeys(model, plain.role, "openai_compatible")
     base_url, key = keys.account()
     if not base_url:
         # Without any endpoint it is the one of openai_chat, with its key unless another was given.
@@ -215,7 +173,7 @@ def _openai_compatible(plain: RoleSettings, model: ModelSection) -> RoleSettings
 
 
 def _qwen_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    keys = _Keys(model, plain.role, "qwen_chat")
+    keys = RoleKeys(model, plain.role, "qwen_chat")
     base_url, key = keys.account()
     temperature: Any = keys.value("temperature")
     return replace(
@@ -243,7 +201,7 @@ def _qwen_thinking(model: ModelSection, role: RoleName) -> str:
 
 
 def _minimax_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    base_url, key = _Keys(model, plain.role, "minimax").account()
+    base_url, key = RoleKeys(model, plain.role, "minimax").account()
     thinking = {True: "enabled", False: "disabled", None: ""}[model.minimax_enable_thinking]
     return replace(
         plain,
@@ -257,7 +215,7 @@ def _minimax_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
 
 
 def _claude_chat(plain: RoleSettings, model: ModelSection) -> RoleSettings:
-    base_url, key = _Keys(model, plain.role, "anthropic").account()
+    base_url, key = RoleKeys(model, plain.role, "anthropic").account()
     return replace(plain, base_url=base_url, api_key=key, route=model.claude_chat_route)
 
 
@@ -272,7 +230,7 @@ def _codex_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
 def _claude_code_exec(plain: RoleSettings, model: ModelSection) -> RoleSettings:
     plain = _agent(plain, model)
     if not plain.base_url:
-        base_url, key = _Keys(model, plain.role, "anthropic").account()
+        base_url, key = RoleKeys(model, plain.role, "anthropic").account()
         own = base_url != ModelSection.model_fields["anthropic_base_url"].default
         plain = replace(plain, base_url=base_url if own else "", api_key=key)
     return replace(plain, reasoning_effort=model.claude_code_exec_effort)
