@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from skillopt.core.aio import stop
 from skillopt.core.errors import FatalModelError, ModelError
 from skillopt.model.batch.book import Book, OpenBatch
 from skillopt.model.batch.contract import BatchApi, BatchSettings, Row, RowResult
 from skillopt.model.batch.courier import Courier
+from skillopt.model.batch.order import Order, is_of_use, new_future, parts_of, resolve_order
 from skillopt.model.call import Call, Earlier, recorded
 from skillopt.model.tokens import bound, prompt_bound
 from skillopt.model.types import Cache, ChatReply, ChatRequest
@@ -34,18 +35,6 @@ _LEAST_PREFIX = 4_096
 """Characters. A shorter beginning is kept by no provider."""
 _WORTH = 4
 """A beginning that is so many times as long as the rest is worth a cache write of its own."""
-
-_Came: TypeAlias = "Recorded | Earlier"
-
-
-@dataclass(eq=False)
-class _Order:
-    """A call at the desk. `ticket` is its reservation, None once it was settled."""
-
-    row: Row
-    size: int
-    ticket: Any
-    came: asyncio.Future[_Came]
 
 
 class BatchDesk:
@@ -63,8 +52,8 @@ class BatchDesk:
     ) -> None:
         self._client, self._api, self._book, self._settings, self._say = client, api, book, settings, say
         self._courier = Courier(api, book, settings, client.backoff, say, check)
-        self._pending: dict[str, _Order] = {}
-        self._orders: dict[str, dict[str, _Order]] = {}
+        self._pending: dict[str, Order] = {}
+        self._orders: dict[str, dict[str, Order]] = {}
         """By batch, then by key: those that wait for its results."""
         self._ahead: dict[object, asyncio.Event] = {}
         self._kept: set[str] = set()
@@ -85,7 +74,7 @@ class BatchDesk:
                 return await self._go_ahead(request, key, shape)
             await ahead.wait()  # before anything is reserved: the one ahead may need that room
         row = Row(key, replace(request, max_completion_tokens=self._cap(request)))
-        order = _Order(row, self._api.size(row), await self._reserve(row.request), _future())
+        order = Order(row, self._api.size(row), await self._reserve(row.request), new_future())
         known = self._client.journal.get(key)
         if known is not None:  # its batch ended while this call was on its way here
             self._free(order)
@@ -153,7 +142,7 @@ class BatchDesk:
             usd=None if price is None else price.bound(tokens, cap, cache=cache, batched=True),
         )
 
-    def _take(self, order: _Order) -> None:
+    def _take(self, order: Order) -> None:
         """To the batch that holds its key already, or to those that will be sent."""
         held = self._book.holding(order.row.key)
         if held is None:
@@ -190,15 +179,15 @@ class BatchDesk:
             self._pending.clear()
             self._one_by_one(orders)
             return
-        for part in _parts(orders, self._api.limits.rows, self._api.limits.bytes):
+        for part in parts_of(orders, self._api.limits.rows, self._api.limits.bytes):
             batch = self._book.begin({order.row.key: order.row.request.stage for order in part})
             self._orders[batch.tag] = {order.row.key: self._pending.pop(order.row.key) for order in part}
             self._start(batch, self._carry(batch, [order.row for order in part]))
 
-    def _one_by_one(self, orders: Iterable[_Order], earlier: Earlier | None = None) -> None:
+    def _one_by_one(self, orders: Iterable[Order], earlier: Earlier | None = None) -> None:
         for order in orders:
             self._free(order)
-            _resolve(order, earlier or Earlier())
+            resolve_order(order, earlier or Earlier())
 
     # --- on its way ---------------------------------------------------------------------------------------------------
 
@@ -217,7 +206,7 @@ class BatchDesk:
                 self._say(f"warning: batch {batch.name or batch.tag}, for which nobody waits any more: {error}")
             self._fail(orders, error)
 
-    def _fail(self, orders: dict[str, _Order], error: Exception) -> None:
+    def _fail(self, orders: dict[str, Order], error: Exception) -> None:
         for order in orders.values():
             self._free(order)
             if not order.came.done():
@@ -294,7 +283,7 @@ class BatchDesk:
             client.meter.settle(order.ticket, usage=reply.usage, usd=usd)
             order.ticket = None
         cap = order.row.request.max_completion_tokens if order is not None else None
-        if not _usable(reply, cap):
+        if not is_of_use(reply, cap):
             if order is not None:
                 self._one_by_one([order], Earlier((reply.usage,), (usd,)))
             return False
@@ -302,41 +291,10 @@ class BatchDesk:
         self._book.journal.put_now(key, found)
         if order is not None:
             client.watch(order.row.request, reply)
-            _resolve(order, found)
+            resolve_order(order, found)
         return True
 
-    def _free(self, order: _Order) -> None:
+    def _free(self, order: Order) -> None:
         if order.ticket is not None:
             self._client.meter.release(order.ticket)
             order.ticket = None
-
-
-def _future() -> asyncio.Future[_Came]:
-    return asyncio.get_running_loop().create_future()
-
-
-def _resolve(order: _Order, came: _Came) -> None:
-    if not order.came.done():
-        order.came.set_result(came)
-
-
-def _usable(reply: ChatReply, cap: int | None) -> bool:
-    """Whether a reply stands as it is: `Call` would not ask again for it."""
-    empty = not (reply.text.strip() or reply.tool_calls)
-    if reply.finish == "length":
-        used = reply.usage.completion_tokens
-        return not empty and used is not None and (cap is None or used >= cap)
-    return reply.finish != "unknown" and not (empty and reply.finish == "stop")
-
-
-def _parts(orders: Sequence[_Order], rows: int, size: int) -> list[list[_Order]]:
-    """In order, each as large as one batch may be."""
-    parts: list[list[_Order]] = [[]]
-    filled = 0
-    for order in orders:
-        if parts[-1] and (len(parts[-1]) >= rows or filled + order.size > size):
-            parts.append([])
-            filled = 0
-        parts[-1].append(order)
-        filled += order.size
-    return parts
