@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from skillopt.adapters.inspect_task import inspect_log as inspect_log
     from skillopt.adapters.promptfoo_file import promptfoo as promptfoo
     from skillopt.adapters.skill_evals import skill_folder as skill_folder
+    from skillopt.adapters.verifiers_taskset import verifiers as verifiers
 
 _HOMES = {
     "dspy": "dspy_program", "inspect": "inspect_task", "inspect_log": "inspect_task", "promptfoo": "promptfoo_file",
-    "skill_folder": "skill_evals",
+    "skill_folder": "skill_evals", "verifiers": "verifiers_taskset",
 }  # fmt: skip
 
-__all__ = ["dspy", "inspect", "inspect_log", "promptfoo", "skill_folder"]
+__all__ = ["dspy", "inspect", "inspect_log", "promptfoo", "skill_folder", "verifiers"]
 
 
 def __getattr__(name: str) -> object:
