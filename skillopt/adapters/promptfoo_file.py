@@ -33,8 +33,9 @@ def promptfoo(path: str | Path, *, prompt: int = 0) -> Adapted:
     file = Path(path)
     config = _yaml(file)
     template = _prompt(config, file, prompt)
-    default = as_object(config.get("defaultTest"))
-    tests = [_merged(default, test) for test in _tests(config.get("tests"), file)]
+    named = config.get("defaultTest")
+    default = _yaml(file.parent / named.removeprefix("file://")) if isinstance(named, str) else as_object(named)
+    tests = [_merged(default, test, file) for test in _tests(config.get("tests"), file)]
     if not tests:
         raise DataError(f"{file}: no tests", hint="an adapter needs `tests:` with vars and assert")
     rows = [_item(test, template, f"{file}: test {n}", n) for n, test in enumerate(tests, start=1)]
@@ -51,7 +52,7 @@ def promptfoo(path: str | Path, *, prompt: int = 0) -> Adapted:
 def _yaml(file: Path) -> JsonObject:
     raw = _parsed(file)
     if not isinstance(raw, Mapping):
-        raise DataError(f"{file} is no mapping", hint="name a promptfooconfig.yaml")
+        raise DataError(f"{file} is no mapping", hint="names with values are expected in it")
     return as_object(raw)
 
 
@@ -95,10 +96,36 @@ def _tests(raw: JsonValue, file: Path) -> list[JsonObject]:
     return tests
 
 
-def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
-    variables = {**as_object(default.get("vars")), **as_object(test.get("vars"))}
+def _merged(default: JsonObject, test: JsonObject, file: Path) -> JsonObject:
+    variables = {**_vars(default.get("vars"), file), **_vars(test.get("vars"), file)}
     asserts = [*as_array(default.get("assert")), *as_array(test.get("assert"))]
     return {**default, **test, "vars": variables, "assert": asserts}
+
+
+def _vars(raw: JsonValue, file: Path) -> JsonObject:
+    """The variables written there, or those of the YAML files that are named, the later over the earlier."""
+    if raw is None or isinstance(raw, dict):
+        return {name: _text_of(name, value, file) for name, value in (raw or {}).items()}
+    found: JsonObject = {}
+    for name in raw if isinstance(raw, list) else [raw]:
+        if not isinstance(name, str) or not name.endswith((".yaml", ".yml", ".json")) or "*" in name:
+            raise ConfigError(
+                f"{file}: vars: {name!r} is not read here", hint="write names with values, or a YAML file"
+            )
+        found |= {
+            key: _text_of(key, value, file) for key, value in _yaml(file.parent / name.removeprefix("file://")).items()
+        }
+    return found
+
+
+def _text_of(name: str, value: JsonValue, file: Path) -> JsonValue:
+    """What stands in the text file that a variable names; any other value as it is."""
+    if not isinstance(value, str) or not value.startswith("file://") or not value.endswith((".txt", ".md")):
+        return value
+    try:
+        return (file.parent / value.removeprefix("file://")).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: var {name}: {value}: {error}") from None
 
 
 def _item(test: JsonObject, template: str, where: str, number: int) -> dict[str, JsonValue]:
@@ -134,7 +161,9 @@ def _refuse(test: JsonObject, asserts: Sequence[JsonObject], where: str) -> None
         if isinstance(value, list) and not options.get("disableVarExpansion"):
             raise ConfigError(f"{where}: var {name} has several values", hint="write a test for each of them")
         if isinstance(value, str) and value.startswith("file://"):
-            raise ConfigError(f"{where}: var {name}: {value}: a file is not read here", hint="write what is in it")
+            raise ConfigError(
+                f"{where}: var {name}: {value}: a file is not read here", hint="write what is in it, or name a .txt"
+            )
     for one in asserts:
         if (
             one.get("type") in _RUBRIC

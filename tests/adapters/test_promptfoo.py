@@ -152,7 +152,13 @@ def test_rubrics_are_asked_of_a_judge(tmp_path: Path, monkeypatch: pytest.Monkey
         (one(type="llm-rubric", weight=2), "llm-rubric with a weight or threshold"),
         ({"defaultTest": {"options": {"transform": "output.trim()"}}}, "options.transform is not done here"),
         ({"tests": [{"vars": {"n": [1, 2]}}]}, "var n has several values"),
-        ({"tests": [{"vars": {"n": "file://n.txt"}}]}, "var n: file://n.txt: a file is not read here"),
+        ({"tests": [{"vars": {"n": "file://n.js"}}]}, "var n: file://n.js: a file is not read here"),
+        ({"tests": [{"vars": {"n": "file://n.txt"}}]}, "var n: file://n.txt: .*No such file"),
+        ({"tests": [{"vars": "gone.yaml"}]}, "gone.yaml: No such file"),
+        ({"tests": [{"vars": "vars/*.yaml"}]}, "vars: 'vars/\\*.yaml' is not read here"),
+        ({"tests": [{"vars": ["v.js"]}]}, "vars: 'v.js' is not read here"),
+        ({"tests": [{"vars": 3}]}, "vars: 3 is not read here"),
+        ({"defaultTest": "file://gone.yaml"}, "gone.yaml: No such file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_line(tmp_path: Path, more: dict[str, object], words: str) -> None:
@@ -170,3 +176,15 @@ def test_tests_in_files_of_their_own(tmp_path: Path) -> None:
     assert [item["prompt"] for item in adapted.items] == ["Say a."]
     with pytest.raises(DataError, match="is no mapping"):
         adapters.promptfoo(tmp_path / "t.yaml")
+
+
+@pytest.mark.parametrize("named", ["v.yaml", "file://v.yaml", ["old.yaml", "v.yaml"]])
+def test_variables_and_defaults_of_other_files_are_read(tmp_path: Path, named: str | list[str]) -> None:
+    (tmp_path / "old.yaml").write_text("n: old\n")
+    (tmp_path / "v.yaml").write_text("n: file://n.txt\n")
+    (tmp_path / "n.txt").write_text("seven\n")
+    (tmp_path / "d.yaml").write_text("vars: {m: 8}\nassert: [{type: equals, value: '{{n}}-{{m}}'}]\n")
+    file = written(tmp_path, prompts=["{{n}} and {{m}}"], tests=[{"vars": named}], defaultTest="file://d.yaml")
+    (row,) = adapters.promptfoo(file).items
+    assert row["prompt"] == "seven and 8"
+    assert row["assert"] == [{"type": "equals", "value": "seven-8"}]
