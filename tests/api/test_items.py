@@ -251,3 +251,27 @@ def many() -> list[dict[str, object]]:
 def test_half_a_model_is_no_wish_for_the_default_one(role: str, text: str) -> None:
     with pytest.raises(ConfigError, match=f"{role}={text!r} names no (backend|model). write backend:model"):
         skillopt.plan(many(), scorer="exact", **{"target": "scripted", role: text})
+
+
+@pytest.mark.parametrize("folders", [False, True])
+@pytest.mark.parametrize("own_words", [False, True])
+def test_the_target_is_told_the_word_for_a_question_without_an_answer(
+    tmp_path: Path, folders: bool, own_words: bool
+) -> None:
+    from skillopt.api.given.request import Arguments, request
+
+    rows = [
+        {"context": f"Ann is {n}.", "question": f"Who is {n}?", "answers": [f"Ann {n}"] if n % 3 else [],
+         "is_impossible": n % 3 == 0} for n in range(30)
+    ]  # fmt: skip
+    for place in [tmp_path / "data" / name for name in ("train", "val", "test")] if folders else [tmp_path / "data"]:
+        place.mkdir(parents=True)
+        (place / "items.json").write_text(json.dumps(rows))
+    overrides = {"env.answer_field": "answers"} | ({"env.system_prompt": "Mine."} if own_words else {})
+    asked = Arguments(
+        items=tmp_path / "data", target="scripted", scorer="exact", prompt="{{ context }} {{ question }}",
+        overrides=overrides,
+    )  # fmt: skip
+    told = request(asked).resolved.config.env_settings.model_dump()["system_prompt"]
+    default = "You solve tasks of one kind. Read the task and answer it."
+    assert told == ("Mine." if own_words else f"{default} Where the text holds no answer, answer: unanswerable.")

@@ -9,7 +9,7 @@ written here, and the process's environment is only read.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -22,6 +22,7 @@ from skillopt.api.given.forms import BudgetLike, ConfigLike, caps_of, config_lay
 from skillopt.api.given.given_scorer import read_scorer
 from skillopt.api.given.items import HeldItems, held_items, refuse_few, split_items, template_for
 from skillopt.api.given.models import ModelLike, held_model
+from skillopt.api.given.unanswerable import unanswerable_sentence
 from skillopt.config import Config, Resolved, resolve
 from skillopt.config.backends import AGENTS, ALIASES, HELD
 from skillopt.config.schema.root import NoSettings
@@ -217,14 +218,17 @@ class _Making:
         if path.is_dir() and any((path / name).is_dir() for name in _SPLIT_FOLDERS):
             self.says |= {"env.split_mode": "split_dir", "env.split_dir": str(path)}
             files = [file for name in _SPLIT_FOLDERS if (path / name).is_dir() for file in item_files(path / name)[:1]]
-            self._say_prompt([dict(row.data) for file in files for row in own_rows(read_items(file)).rows])
+            rows = [dict(row.data) for file in files for row in own_rows(read_items(file)).rows]
+            self._say_prompt(rows)
+            self._say_unanswerable(rows)
             return
         self.says |= {"env.split_mode": "ratio", "env.data_path": address}
-        rows = own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows
+        rows = [dict(row.data) for row in own_rows(read_items(the_items_file(path) if path.is_dir() else path)).rows]
         refuse_few(len(rows))
         if not self.files and not self._configured("env.split_ratio"):
             self.says["env.split_ratio"] = cut_for(len(rows)).words
-        self._say_prompt([dict(row.data) for row in rows])
+        self._say_prompt(rows)
+        self._say_unanswerable(rows)
 
     def _say_jsonl(self) -> None:
         if not self._configured("env.name") and not is_environment(self.asked.scorer):
@@ -239,6 +243,15 @@ class _Making:
         names = ("env.answer_field", "env.reference_field")
         withheld = [str(self.says.get(n) or self._configured(n) or "") for n in names]
         self.says["env.prompt_template"] = template_for(rows, [withheld[0] or "answer", *withheld[1:]])
+
+    def _say_unanswerable(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """The word for a question without an answer, where nothing else says what the target is told."""
+        if str(self.says.get("env.name") or self._configured("env.name")) != "jsonl":
+            return
+        if self._configured("env.system_prompt") is None:
+            sentence = unanswerable_sentence(rows, str(self._configured("env.answer_field") or "answer"))
+            if sentence:
+                self.says["env.system_prompt"] = f"{JsonlSettings.model_fields['system_prompt'].default}{sentence}"
 
     def _say_scorer(self) -> None:
         scorer = self.asked.scorer

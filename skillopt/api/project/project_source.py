@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from skillopt.api.given.cut import cut_for
+from skillopt.api.given.unanswerable import unanswerable_sentence
 from skillopt.api.project import sample_tasks
 from skillopt.api.project.fields import Fields, fields_of
 from skillopt.api.project.judging import Judging, judging_of, spellings
@@ -22,7 +23,7 @@ from skillopt.core.errors import DataError
 from skillopt.envs.data.fields import value_at
 from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import read_items
-from skillopt.envs.data.own import UNANSWERABLE, own_rows
+from skillopt.envs.data.own import own_rows
 from skillopt.envs.data.splits import parse_ratio, split_sizes
 from skillopt.envs.scorers import Gold, build_scorer
 
@@ -140,7 +141,8 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         ratio=ratio,
         why="" if asked.ratio else chosen.reason,
         name=Path(path.stem).stem.replace("_", " "),
-        system_prompt=f"You solve tasks of one kind. Read the task and answer it.{_unanswerable(rows, fields)}",
+        system_prompt="You solve tasks of one kind. Read the task and answer it."
+        + unanswerable_sentence(rows, fields.answer),
         opening="Read the task and answer it.",
         prompt_template=template_of(fields, rows),
         answer_field=fields.answer,
@@ -149,12 +151,6 @@ def _user_data(asked: ProjectRequest, path: Path) -> Source:
         answer_after=judging.answer_after,
         said=tuple(said),
     )
-
-
-def _unanswerable(rows: Sequence[Mapping[str, object]], fields: Fields) -> str:
-    """What the target has to know where some questions have no answer in their text."""
-    some = any(Gold.of(value_at(row, fields.answer)).texts == (UNANSWERABLE,) for row in rows)
-    return f" Where the text holds no answer, answer: {UNANSWERABLE}." if some else ""
 
 
 def _asked_for(name: str, fields: Fields, rows: Sequence[Mapping[str, object]]) -> Judging:
