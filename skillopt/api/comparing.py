@@ -108,7 +108,7 @@ def _measured(
     split: str, out: str | Path | None, on_event: Observer | Sequence[Observer] | None, replay: bool,
 ) -> Comparison:  # fmt: skip
     """Measure every skill under every target."""
-    from skillopt.api.given.request import skill_of
+    from skillopt.api.given.skills import skill_of
     from skillopt.api.keeping.columns import Keys, ProgramSource
     from skillopt.api.keeping.grid import NO_SKILL, prepare_grid
     from skillopt.api.runs.running import blocking

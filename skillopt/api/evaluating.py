@@ -157,7 +157,8 @@ async def _evaluate(
 ) -> Evaluation:
     import asyncio
 
-    from skillopt.api.given.request import request, skill_of
+    from skillopt.api.given.request import request
+    from skillopt.api.given.skills import skill_of
     from skillopt.api.runs.evaluation import prepare
     from skillopt.api.runs.watching import observers_of
     from skillopt.engine.evaluate import split_names

@@ -22,6 +22,7 @@ from skillopt.api.given.forms import BudgetLike, ConfigLike, caps_of, config_lay
 from skillopt.api.given.given_scorer import read_scorer
 from skillopt.api.given.items import HeldItems, held_items, refuse_few, split_items, template_for
 from skillopt.api.given.models import ModelLike, held_model
+from skillopt.api.given.skills import is_file, skill_of
 from skillopt.api.given.unanswerable import unanswerable_sentence
 from skillopt.config import Config, Resolved, resolve
 from skillopt.config.backends import AGENTS, ALIASES, HELD
@@ -32,7 +33,6 @@ from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.skill import Skill
 from skillopt.engine.run.given import Given, Interrupt
 from skillopt.engine.run.output_directory import OUTPUTS
-from skillopt.engine.run.prepare import read_skill
 from skillopt.envs.base import Env
 from skillopt.envs.data.hub_path import hub_file, is_hub_address
 from skillopt.envs.data.loading import item_files, read_items, the_items_file
@@ -284,7 +284,7 @@ class _Making:
 
     def _say_skill(self) -> None:
         skill = self.asked.skill
-        if _is_file(skill):
+        if is_file(skill):
             self.says["env.skill_init"] = str(skill)
             return
         found = skill_of(skill)
@@ -316,17 +316,3 @@ def _named_model(role: str, text: str) -> tuple[str, str]:
             hint="write backend:model, for instance openai:gpt-5.4, or a backend alone for its default model",
         )
     return backend, name
-
-
-def _is_file(skill: object) -> bool:
-    """A `Path`, or a one-line text that ends in .md."""
-    return isinstance(skill, Path) or (isinstance(skill, str) and "\n" not in skill and skill.endswith(".md"))
-
-
-def skill_of(skill: object) -> Skill:
-    """A skill from its text, a `Skill` or a file. Raises `DataError` for a file that cannot be read."""
-    if _is_file(skill):
-        return read_skill(Path(str(skill)))
-    if isinstance(skill, (Skill, str)):
-        return skill if isinstance(skill, Skill) else Skill(skill)
-    raise ConfigError(f"a skill cannot be {type(skill).__name__}", hint="give its text, a Skill, or a Path")
