@@ -244,3 +244,14 @@ def test_spellings_of_one_label_are_one_and_unanswered_questions_are_told_to_the
     make_project(ProjectRequest(tmp_path / "qa", tmp_path / "squad.jsonl", backend="scripted"))
     env = yaml.safe_load((tmp_path / "qa/config.yaml").read_text())["env"]
     assert env["system_prompt"].endswith("Where the text holds no answer, answer: unanswerable.")
+
+
+def test_the_only_field_whose_values_come_back_is_the_answer_and_two_such_are_asked_about(tmp_path):
+    rows = [{"Subject": f"s{n}", "Body": f"b{n}", "Queue": ("Tech", "Sales", "Billing")[n % 3]} for n in range(60)]
+    items(tmp_path / "tickets.jsonl", rows)
+    made = make_project(ProjectRequest(tmp_path / "made", tmp_path / "tickets.jsonl", backend="scripted"))
+    assert any("'Queue' (the only one whose values come back, with 3 values)" in text for text in made.said)
+    for name, values in (("Region", ("North", "South")), ("Region", ("North",))):
+        items(tmp_path / "two.jsonl", [row | {name: values[n % len(values)]} for n, row in enumerate(rows)])
+        with pytest.raises(DataError, match="no field that looks like the right answer"):
+            make_project(ProjectRequest(tmp_path / "two", tmp_path / "two.jsonl", backend="scripted"))

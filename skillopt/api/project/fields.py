@@ -125,11 +125,13 @@ def _answer(path: str | Path, names: Sequence[str], rows: Sequence[Mapping[str, 
                 return same[0], "by its name"
             raise Undecided(f"{path}: {' and '.join(found)} could each be the right answer", "--answer-field", found)
     content = [name for name in names if not _identifier(name, rows) and not _about(name, rows)]
-    if len(content) == 2:
+    if len(content) > 1:
         counts = [len({str(row.get(name)) for row in rows}) for name in content]
         few = counts.index(min(counts))
-        if counts[few] <= max(2, len(rows) // 10) and counts[1 - few] > len(rows) // 2:
-            return content[few], f"the other of two, with {counts[few]} values"
+        others = counts[:few] + counts[few + 1 :]
+        if 1 < counts[few] <= max(2, len(rows) // 10) and min(others) > len(rows) // 2:
+            which = "the other of two" if len(content) == 2 else "the only one whose values come back"
+            return content[few], f"{which}, with {counts[few]} values"
     raise Undecided(f"{path}: no field that looks like the right answer", "--answer-field", names)
 
 
