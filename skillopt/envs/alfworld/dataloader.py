@@ -55,5 +55,9 @@ def item_of(row: Row, root: Path) -> Item:
 
 def kind_of(row: Row, name: str) -> str:
     """The task's type: the row's own, else the beginning of the game's folder."""
-    said = as_text(row.data.get("task_type")) or name
-    return next((kind for kind in _TYPES if kind in said), "other")
+    return kind(as_text(row.data.get("task_type")) or name)
+
+
+def kind(said: str) -> str:
+    """The type that a text names, a game's path for example; else `other`."""
+    return next((each for each in _TYPES if each in said), "other")

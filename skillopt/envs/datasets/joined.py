@@ -21,7 +21,7 @@ from skillopt.core.json_types import JsonObject
 from skillopt.envs.data.loading import Row
 from skillopt.envs.data.splits import FOLDERS
 from skillopt.envs.datasets import manifest as manifests
-from skillopt.envs.datasets.checking import check_split, split_counts
+from skillopt.envs.datasets.checking import check_split, split_counts, split_ids
 from skillopt.envs.datasets.dataset import RATIO, Request, Sizes, Written, sample_directory
 from skillopt.envs.datasets.hub import Fetched, fetch, local_files
 from skillopt.envs.datasets.placing import MANIFEST, refuse_foreign, whole
@@ -197,7 +197,8 @@ class JoinedDataset(ABC):
         for split in SPLITS:
             write_json(place / FOLDERS[split] / "items.json", list(items[split]))
         counts, sums = split_counts(place)
-        manifest: JsonObject = {**origin, "counts": counts._asdict(), "sha256": sums}
+        manifest: JsonObject = {**origin, "counts": counts._asdict(), "sha256": sums,
+                                "ids": split_ids(place)}  # fmt: skip
         write_json(place / MANIFEST, manifest)
         if problems := check_split(self.name, place, images=place / ".images"):
             raise DataError(problems[0], hint="is this the data set at the right revision?")

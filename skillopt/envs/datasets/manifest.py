@@ -6,15 +6,16 @@ does not have and counts that are not the published ones are refused, the first 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLITS
+from skillopt.core.json_types import JsonObject
 from skillopt.core.streams import numbered, shuffled
 from skillopt.envs.data.loading import Row, read_rows
 from skillopt.envs.data.splits import FOLDERS, items_needed, parse_ratio, split_sizes
-from skillopt.envs.datasets.dataset import RATIO, Sizes
+from skillopt.envs.datasets.dataset import RATIO, Request, Sizes
 
 _SHOWN = 5
 
@@ -66,6 +67,34 @@ def cut(ids: Sequence[str], ratio: str, seed: int, where: str) -> dict[str, list
                         hint=f"this ratio needs at least {items_needed(parsed)}")  # fmt: skip
     order, train, val = shuffled(ids, numbered(seed)), sizes[0], sizes[0] + sizes[1]
     return {"train": order[:train], "selection": order[train:val], "test": order[val:]}
+
+
+def once(rows: Iterable[Row], ident_of: Callable[[Row], str | None], where: str) -> dict[str, Row]:
+    """Rows by their id. Raises `DataError` for one without, or with one that stood before."""
+    found: dict[str, Row] = {}
+    twice: list[str] = []
+    for row in rows:
+        name = ident_of(row)
+        if name is None:
+            raise row.fault("the id is missing", hint="is this a file of the data set?")
+        if name in found:
+            twice.append(name)
+        found.setdefault(name, row)
+    if twice:
+        raise DataError(f"{len(twice)} ids stand twice in {where}: {first(twice)}", hint="give each file once")
+    return found
+
+
+def placed(
+    found: Mapping[str, Row], known: Entries | None, request: Request, *, where: str, title: str
+) -> dict[str, list[JsonObject]]:
+    """The rows of each split as items: those that a manifest names, or all of them, cut. Raises `DataError`."""
+    if known is None:
+        names = cut(list(found), request.ratio, request.seed, title)
+    else:
+        names = {split: [ident(entry) for entry in rows] for split, rows in known.items()}
+        refuse_missing([name for each in names.values() for name in each], found, where)
+    return {split: [dict(found[name].data) for name in names[split]] for split in SPLITS}
 
 
 def refuse_missing(wanted: Sequence[str], found: Mapping[str, object], where: str) -> None:

@@ -14,7 +14,7 @@ from skillopt.core.errors import DataError
 from skillopt.core.item import SPLITS
 from skillopt.core.json_types import JsonObject
 from skillopt.envs.data.splits import FOLDERS
-from skillopt.envs.datasets.checking import check_split, split_counts
+from skillopt.envs.datasets.checking import check_split, split_counts, split_ids
 from skillopt.envs.datasets.dataset import Request, Sizes, Written, sample_directory
 from skillopt.envs.datasets.joined import OWN_LICENCE, SplitItems
 from skillopt.envs.datasets.placing import MANIFEST, whole
@@ -63,7 +63,8 @@ class FilesDataset(ABC):
         for split in SPLITS:
             write_json(place / FOLDERS[split] / "items.json", list(items[split]))
         counts, sums = split_counts(place)
-        manifest: JsonObject = {**origin, "counts": counts._asdict(), "sha256": sums}
+        manifest: JsonObject = {**origin, "counts": counts._asdict(), "sha256": sums,
+                                "ids": split_ids(place)}  # fmt: skip
         write_json(place / MANIFEST, manifest)
         if problems := check_split(self.name, place, images=root):
             raise DataError(problems[0], hint="is this the data set at the right revision?")

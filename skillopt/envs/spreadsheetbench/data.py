@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from skillopt.core.errors import DataError
-from skillopt.core.item import SPLITS
 from skillopt.core.json_types import JsonObject
 from skillopt.core.shorten import shorten
-from skillopt.envs.data.loading import Row, read_rows
+from skillopt.envs.data.loading import read_rows
 from skillopt.envs.datasets import manifest as manifests
 from skillopt.envs.datasets.dataset import RATIO, Request, Sizes, Written
 from skillopt.envs.datasets.hub import fetch, local_files
@@ -63,21 +62,11 @@ class SpreadsheetBenchData(FilesDataset):
         books = books_of(output)
         with whole(books, mark=ITEMS) as place:
             unpack(next(iter(fetched.files.values())), place)
-            found = {str(row.data.get("id")): row for row in read_rows(place / ITEMS)}
-        items = self._cut(found, request) if known is None else self._joined(found, known, str(ids))
+            found = manifests.once(read_rows(place / ITEMS), lambda row: row.identifier(), self.title)
+            items = manifests.placed(found, known, request, where=str(ids), title=self.title)
         how: JsonObject = {"split": split, "lookup": "id", "workbooks": str(books), "licence": self.licence}
         with whole(output) as place:
             return self.written(output, place, items, {**fetched.origin, **how}, root=books)
-
-    @staticmethod
-    def _joined(found: Mapping[str, Row], known: manifests.Entries, where: str) -> SplitItems:
-        wanted = {split: [manifests.ident(entry) for entry in known[split]] for split in SPLITS}
-        manifests.refuse_missing([i for ids in wanted.values() for i in ids], found, where)
-        return {split: [dict(found[i].data) for i in wanted[split]] for split in SPLITS}
-
-    def _cut(self, found: Mapping[str, Row], request: Request) -> SplitItems:
-        cut = manifests.cut(list(found), request.ratio, request.seed, self.title)
-        return {split: [dict(found[i].data) for i in cut[split]] for split in SPLITS}
 
 
 def books_of(split: Path) -> Path:

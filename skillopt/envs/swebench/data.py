@@ -16,7 +16,7 @@ from skillopt.core.item import SPLITS
 from skillopt.core.json_types import JsonObject, as_text
 from skillopt.envs.data.loading import Row, read_rows
 from skillopt.envs.data.splits import FOLDERS, parse_ratio
-from skillopt.envs.datasets.checking import check_files, split_counts
+from skillopt.envs.datasets.checking import check_files, split_counts, split_ids
 from skillopt.envs.datasets.dataset import Request, Sizes, Written, sample_directory
 from skillopt.envs.datasets.hub import fetch, local_files
 from skillopt.envs.datasets.joined import OWN_LICENCE, SplitItems
@@ -114,7 +114,7 @@ class SWEBenchData:
         counts, sums = split_counts(place)
         repos = Counter(as_text(row.get("repo")) for split in SPLITS for row in items[split])
         manifest: JsonObject = {**origin, "counts": counts._asdict(), "repos": dict(sorted(repos.items())),
-                                "sha256": sums}  # fmt: skip
+                                "sha256": sums, "ids": split_ids(place)}  # fmt: skip
         write_json(place / MANIFEST, manifest)
         return Written(output, counts, manifest)
 
