@@ -33,6 +33,12 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     assert {name.partition("/")[0] for name in held if ".dist-info/" not in name} == set(PACKAGES)
 
 
+def test_the_shipped_configurations_are_in_it(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "configs").rglob("*.yaml")}
+    assert there and {f"skillopt/{name}" for name in there} <= held
+
+
 @pytest.mark.parametrize("step", [["-c", WHERE], ["-m", "skillopt", "init", "p", "--backend", "scripted"]])
 def test_it_works_without_the_repository(wheel: Path, tmp_path: Path, step: list[str]) -> None:
     with zipfile.ZipFile(wheel) as packed:

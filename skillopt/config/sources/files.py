@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt.config.keys import SECTIONS
+from skillopt.config.sources import shipped
 from skillopt.config.sources.layers import Layer, Origin, Raw
 from skillopt.config.sources.yaml_file import YamlFile, read_yaml
 from skillopt.core.errors import ConfigError
@@ -30,7 +31,7 @@ def load_files(path: Path) -> tuple[Layer, ...]:
 def _chain(path: Path) -> list[YamlFile]:
     files: list[YamlFile] = []
     seen: list[Path] = []
-    here: Path | None = path
+    here: Path | None = shipped.found(path)
     while here is not None:
         identity = here.resolve()
         if identity in seen:

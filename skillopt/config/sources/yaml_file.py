@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import yaml
 
+from skillopt.config.sources import shipped
 from skillopt.core.errors import ConfigError
 
 
@@ -134,7 +135,8 @@ def read_yaml(path: Path) -> YamlFile:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"cannot read the configuration file {path}: {reason}") from error
+        hint = shipped.known(path) if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(f"cannot read the configuration file {path}: {reason}", hint=hint) from error
     lines: dict[tuple[str, ...], int] = {}
     loader: _Loader | None = None
     try:
