@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ GOOD_AND_BAD = [
     ("icontains-any", ["A"], "xa", "x"), ("icontains-all", ["A", "B"], "ba", "a"), ("starts-with", "ab", "abc", "cab"),
     ("regex", r"^\d+$", "12", "12a"), ("is-json", None, "[1]", "[1"), ("contains-json", None, 'so: {"a": 1}!', "{a}"),
     ("python", "len(output) > 2", "abc", "a"), ("python", "x = output.strip()\nreturn x == 'a'", " a ", "b"),
-    ("python", "0.4", None, "x"), ("python", "{'pass': output == 'a'}", "a", "b"),
+    ("python", "0.0", None, "x"), ("python", "len(output) / 9", "x", ""),
+    ("python", "{'pass': output == 'a'}", "a", "b"),
 ]  # fmt: skip
 
 
@@ -130,7 +132,7 @@ def test_rubrics_are_asked_of_a_judge(tmp_path: Path, monkeypatch: pytest.Monkey
     )  # fmt: skip
     assert found.table.scores[0].mean == 1.0 and any("names box 7" in text for text in seen)
     tests[3]["assert"] = [{"type": "contains", "value": "x"}]
-    with pytest.raises(ConfigError, match="test 4 has no llm-rubric"):
+    with pytest.raises(ConfigError, match="test-4 has no llm-rubric"):
         adapters.promptfoo(written(tmp_path, tests=tests, defaultTest={}))
 
 
@@ -141,21 +143,29 @@ def test_rubrics_are_asked_of_a_judge(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"tests": [{"assert": [{"type": "moderation"}]}]}, "'moderation' is not known"),
         ({"tests": [{"assert": [{"type": "javascript", "value": "1"}]}]}, "javascript needs Node"),
         ({"tests": [{"assert": [{"type": "regex", "value": "("}]}]}, "regex"), ({"prompts": []}, "has 0 prompts"),
-        ({"prompts": ["file://gone.txt"]}, "no such file"), ({"tests": "file://tests.csv"}, "is not read here"),
+        ({"prompts": ["file://gone.txt"]}, "no such file"), ({"tests": "t.xlsx"}, "is not read here"),
+        ({"tests": "file://t.csv"}, "t.csv: No such file"),
         ({"prompts": ["{{ n"]}, "test 1"), ({"tests": "file://gone.yaml"}, "gone.yaml: No such file"),
-        (one(value="file://words.txt"), "words.txt: a file is not read here"),
-        (one(type="python", value="file://judge.py"), "judge.py: a file is not read here"),
+        (one(value="file://words.txt"), "words.txt: No such file"),
+        (one(value="file://w.js"), "w.js: a file is not read"),
+        (one(type="python", value="file://judge.py"), "judge.py: No such file"),
+        (one(value=""), "contains without a value"),
+        (one(type="not-llm-rubric"), "not-llm-rubric in a set, or negated"),
+        (one(type="assert-set"), "assert-set without assertions"),
+        (one(type="word-count", value="x"), "word-count 'x' is no"),
+        (one(type="assert-set", **{"assert": [{"type": "bleu"}]}), "'bleu' is not known"),
+        ({"tests": [{"$ref": "#/gone"}]}, "#/gone: nothing stands there"),
+        ({"tests": [{"vars": {}, "assertScoringFunction": "file://a.js"}]}, "assertScoringFunction is not read"),
         (one(type="python", value="return ("), "test 1: python"),
-        (one(type="is-json", value='{"required": ["a"]}'), "is-json: the schema is no mapping"),
-        (one(type="contains-json", value="required: [a]"), "contains-json: the schema is no mapping"),
+        (one(type="is-json", value='["a"]'), "is-json: the schema is no mapping"),
+        (one(type="contains-json", value="a: ["), "contains-json: the schema is no mapping"),
         (one(transform="output.trim()"), "contains: transform is not done here"),
         (one(type="llm-rubric", weight=2), "llm-rubric with a weight or threshold"),
         ({"defaultTest": {"options": {"transform": "output.trim()"}}}, "options.transform is not done here"),
-        ({"tests": [{"vars": {"n": [1, 2]}}]}, "var n has several values"),
-        ({"tests": [{"vars": {"n": "file://n.js"}}]}, "var n: file://n.js: a file is not read here"),
-        ({"tests": [{"vars": {"n": "file://n.txt"}}]}, "var n: file://n.txt: .*No such file"),
+        ({"tests": [{"vars": {"n": "file://n.js"}}]}, "var n: 'file://n.js' is not read here"),
+        ({"tests": [{"vars": {"n": "file://n.txt"}}]}, "n.txt: No such file"),
         ({"tests": [{"vars": "gone.yaml"}]}, "gone.yaml: No such file"),
-        ({"tests": [{"vars": "vars/*.yaml"}]}, "vars: 'vars/\\*.yaml' is not read here"),
+        ({"tests": [{"vars": "vars/*.yaml"}]}, "vars/\\*.yaml: no such file"),
         ({"tests": [{"vars": ["v.js"]}]}, "vars: 'v.js' is not read here"),
         ({"tests": [{"vars": 3}]}, "vars: 3 is not read here"),
         ({"defaultTest": "file://gone.yaml"}, "gone.yaml: No such file"),
@@ -188,3 +198,35 @@ def test_variables_and_defaults_of_other_files_are_read(tmp_path: Path, named: s
     (row,) = adapters.promptfoo(file).items
     assert row["prompt"] == "seven and 8"
     assert row["assert"] == [{"type": "equals", "value": "seven-8"}]
+
+
+RECORDED = Path(__file__).parents[1] / "recorded/promptfoo"
+
+
+@pytest.mark.parametrize("name", ["several", "sets", "table", "parts"])
+def test_verdicts_are_those_of_promptfoo_itself(name: str) -> None:
+    """`verdicts.json` is what `promptfoo eval` 0.121.20 said of these files with its `echo` provider: prompt, pass and
+    score of each test with the first prompt."""
+    pytest.importorskip("jsonschema", reason="the promptfoo extra")
+    said = [(prompt.rstrip(), passed, points) for prompt, passed, points in
+            json.loads((RECORDED / "verdicts.json").read_text())[name]]  # fmt: skip
+    items = adapters.promptfoo(RECORDED / f"{name}.yaml").items
+    judged = [score(str(item["prompt"]), item) for item in items]
+    ours = [(str(item["prompt"]).rstrip(), one["hard"] == 1.0, pytest.approx(one["soft"], abs=1e-6))
+            for item, one in zip(items, judged, strict=True)]  # fmt: skip
+    assert sorted(said) == sorted(ours, key=lambda row: row[0]) if name == "parts" else said == ours
+    assert len({str(item["id"]) for item in items}) == len(items)
+
+
+def test_a_row_of_a_table_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    file = written(tmp_path, tests="t.csv", defaultTest={})
+    for text, words in [
+        ("n,__expected\n1\n", "row 1 has not as many cells"), ("n,__gone\n1,2\n", "column __gone is not read"),
+        ("n,__threshold\n1,x\n", "'x' is no number"), ("n,__expected\n1,rouge-n: x\n", "'rouge-n' is not known"),
+        ("n,__expected\n1,fn: x\n", "javascript needs Node"), ("n,__config:x\n1,2\n", "column __config:x"),
+        ("n,__expected\n1,\n", "has no assert"),
+    ]:  # fmt: skip
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(SkillOptError, match=words) as caught:
+            adapters.promptfoo(file)
+        assert "\n" not in str(caught.value)
