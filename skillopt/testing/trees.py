@@ -6,16 +6,18 @@ import sqlite3
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from skillopt.records.directory import JOURNAL, VOLATILE
+from skillopt.records.directory import JOURNAL, LOGS, VOLATILE
 
 
 def tree(root: Path, *, without: Collection[str] = ()) -> dict[str, bytes]:
-    """Every file of a run by relative path, apart from what a clock or an interruption may change."""
+    """Every file of a run by relative path, apart from what a clock or an interruption may change: names at the root,
+    and the logs of each skill where an evaluation measured several."""
     left_out = {*VOLATILE, *without}
+    names = {path.relative_to(root): path for path in sorted(root.rglob("*")) if path.is_file()}
     return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.relative_to(root).parts[0] not in left_out
+        name.as_posix(): path.read_bytes()
+        for name, path in names.items()
+        if name.parts[0] not in left_out and name.parts[1:2] != (LOGS,)
     }
 
 

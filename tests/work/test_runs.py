@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import random
 import signal
 import sys
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import skillopt
 from skillopt.config import load_config, parse_overrides
 from skillopt.core.errors import DataError
 from skillopt.engine.run.context import RunContext
@@ -226,6 +229,65 @@ async def test_a_killed_driver_leaves_no_worker_and_its_run_goes_on_to_the_same_
     await run(project, "killed", "local")
     assert differences(result(project, "calm"), result(project, "killed")) == []
     assert entries(project, "calm") == entries(project, "killed")
+
+
+def evaluated(project: Path, name: str, kind: str, seed: int | None = None) -> None:
+    """Two skills measured from Python; with a seed, while workers are lost at random moments."""
+    code = importlib.import_module("toy_scorer")
+    over = threading.Event()
+    killing = threading.Thread(target=_kill_now_and_then, args=(project / "kill", random.Random(seed), over))
+    if seed is not None:
+        killing.start()
+    try:
+        skillopt.evaluate(
+            [toy.toy_item(n) for n in range(12)],
+            scorer=code.score,
+            target="scripted",
+            skills={"none": "", "rules": "RULE 1\nRULE 2"},
+            split="all",
+            out=project / name,
+            overrides={"executor.kind": kind, "executor.attempts": 20},
+        )
+    finally:
+        over.set()
+        if seed is not None:
+            killing.join()
+
+
+def _kill_now_and_then(kill: Path, source: random.Random, over: threading.Event) -> None:
+    """The first unit for certain, a few later ones; how many of them one after the other has a bound."""
+    for _ in range(5):
+        kill.touch()
+        while kill.exists() and not over.wait(0.01):
+            pass
+        if over.wait(source.uniform(0.0, 0.3)):
+            return
+
+
+def _evaluated_alike(project: Path, seeds: range) -> None:
+    evaluated(project, "inline", "inline")
+    expected = measured(project, "inline")
+    assert len(expected) > 25
+    for seed in seeds:
+        evaluated(project, f"local{seed}", "local", seed)
+        assert differences(expected, measured(project, f"local{seed}")) == [], f"seed {seed}"
+        assert entries(project, f"local{seed}") == entries(project, "inline")
+
+
+def measured(project: Path, name: str) -> dict[str, bytes]:
+    return {path: data for path, data in result(project, name).items() if not path.startswith("_given/")}
+
+
+@pytest.mark.thorough
+def test_an_evaluation_is_the_same_inline_and_when_workers_are_killed(project: Path, monkeypatch: Any) -> None:
+    monkeypatch.syspath_prepend(project)
+    _evaluated_alike(project, range(1))
+
+
+@pytest.mark.slow_campaign
+def test_an_evaluation_is_the_same_when_workers_are_killed_many_times(project: Path, monkeypatch: Any) -> None:
+    monkeypatch.syspath_prepend(project)
+    _evaluated_alike(project, range(1, 50))
 
 
 @pytest.mark.parametrize("kind", ["inline", "local"])
