@@ -4,7 +4,7 @@
 #   make test-thorough   the same claims with every mechanism, width and case: the rest of what CI runs
 #   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
 #   make test-ray    the proofs of `executor.kind: ray` on a cluster of two nodes
-#   make screenshots   a picture of each view of the dashboard, into outputs/screenshots (needs Chromium)
+#   make screenshots   each page of the dashboard, light, dark, narrow and empty, into outputs/screenshots (needs Chromium)
 #   make e2e     install the real agent CLIs into .e2e, train a run through each, then one rollout with the local model
 # Variables: VENV (where the environment lives), PYTHON (which interpreter makes it), PYTEST_ARGS.
 

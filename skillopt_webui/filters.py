@@ -56,7 +56,18 @@ def _stamp(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment)) if abs(moment) < _LATEST else "–"
 
 
+def _spoken(name: str) -> str:
+    """`Number of epochs`: a key as somebody would say it; its own spelling stands beside."""
+    words = [_SPOKEN.get(word, word) for word in name.split("_")]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+_SPOKEN: Mapping[str, str] = {
+    "lr": "learning rate", "num": "number of", "usd": "USD", "url": "URL", "api": "API", "id": "ID", "k": "K",
+}  # fmt: skip
+
 OURS: Mapping[str, Callable[..., object]] = {
     "ago": _ago, "duration": duration, "usd": _usd, "count": _count, "rough": _rough, "stamp": _stamp,
-    "addresses": _addresses,
+    "addresses": _addresses, "spoken": _spoken,
 }  # fmt: skip

@@ -61,7 +61,14 @@ def failed(request: Request, error: SkillOptError) -> Response:
     """A page for an error that the user can correct."""
     status = 404 if isinstance(error, RunDirError) else 400
     return render(request, "error.html", status=status, title="This does not work", message=error.message,
-                  hint=error.hint or "")  # fmt: skip
+                  hint=error.hint or "", back=_back(request))  # fmt: skip
+
+
+def _back(request: Request) -> tuple[str, str]:
+    """Where what went wrong can be put right: an address and its words."""
+    if request.url.path == "/new/plan" and request.method == "GET":
+        return f"/new/configure?{request.url.query}", "Change values"
+    return ("/new", "Choose a configuration") if request.url.path.startswith("/new") else ("/", "All runs")
 
 
 async def on_error(request: Request, error: Exception) -> Response:
@@ -75,7 +82,7 @@ async def on_missing(request: Request, error: Exception) -> Response:
     """A page for an address that is none."""
     del error
     return render(request, "error.html", status=404, title="Nothing here", message="There is no such page.",
-                  hint="The list of runs is a good place to go on from.")  # fmt: skip
+                  hint="The list of runs is a good place to go on from.", back=("/", "All runs"))  # fmt: skip
 
 
 async def on_fault(request: Request, error: Exception) -> Response:
@@ -83,7 +90,7 @@ async def on_fault(request: Request, error: Exception) -> Response:
     _log.error("fault at %s", request.url.path, exc_info=error)
     return render(request, "error.html", status=500, title="A fault of the dashboard",
                   message=f"{type(error).__name__} while this page was made; the server's output has the details.",
-                  hint="The run itself is not touched by it.")  # fmt: skip
+                  hint="The run itself is not touched by it.", back=("/", "All runs"))  # fmt: skip
 
 
 @cache

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from skillopt.records.directory import LOCK
 from skillopt_webui import frame
+from skillopt_webui.launch.changes import changes_of
 from skillopt_webui.launch.queue import Launches
 from skillopt_webui.launch.record import Launch
 from skillopt_webui.launch.variables import load_variables
@@ -23,7 +24,7 @@ async def start(request: Request, form: FormData) -> Response:
     """Queue a run and go to where it can be watched."""
     state = state_of(request)
     file = await run_in_threadpool(state.files.named, str(form.get("file", "")))
-    sets = [str(value) for value in form.getlist("set")]
+    sets = await run_in_threadpool(changes_of, form)
     name = str(form.get("name", "")).strip()
 
     def begin() -> Launch:

@@ -22,7 +22,9 @@ from skillopt.api.given.keys import FRONT, ShownKey, problem_of, shown_keys
 from skillopt.api.given.prompts import ShownMessage, first_prompt
 from skillopt.api.runs.training import Plan, prepare
 from skillopt.api.shown.power import seen, shows
+from skillopt.core.redact import environment_secrets, redact
 from skillopt_webui import frame
+from skillopt_webui.launch.changes import FIX, Sorted, changes_of, sort_out, told
 from skillopt_webui.launch.files import ConfigFile
 from skillopt_webui.routing import get, post
 from skillopt_webui.state import state_of
@@ -59,9 +61,14 @@ async def show(request: Request) -> Response:
 async def configure(request: Request) -> Response:
     """One configuration as controls: the values it comes to, where each comes from, what can be changed."""
     file = await _file(request)
-    changed = request.query_params.getlist("set")
+    found = await run_in_threadpool(sort_out, request.query_params.getlist("set"))
+    if found.left_out:
+        return _without(file, found)
+    changed = list(found.kept)
     resolved = await run_in_threadpool(configuration, file.path, [*file.base, *changed])
     keys = shown_keys(resolved)
+    left_out = request.query_params.getlist("left_out")[:20]
+    known = {*(key.path for key in keys), *(key.name for key in keys)}
     front = sorted((k for k in keys if k.path in FRONT), key=lambda k: list(FRONT).index(k.path))
     sections: dict[str, list[ShownKey]] = {}
     for key in keys:
@@ -69,7 +76,7 @@ async def configure(request: Request) -> Response:
             sections.setdefault(key.section, []).append(key)
     return frame.render(
         request, "new/configure.html", file=file, front=front, sections=sections, notices=resolved.notices,
-        changed=changed,
+        changed=changed, refused=[told(name if name in known else "") for name in left_out], fix=FIX,
         places=partial(_shown_place, file), changed_keys={c.partition("=")[0] for c in changed},
     )  # fmt: skip
 
@@ -77,7 +84,7 @@ async def configure(request: Request) -> Response:
 async def chosen(request: Request, form: FormData) -> Response:
     """The form of `configure`: only what differs from what was shown goes on."""
     file = await run_in_threadpool(state_of(request).files.named, str(form.get("file", "")))
-    before = [str(value) for value in form.getlist("set")]
+    before = await run_in_threadpool(changes_of, form)
     resolved = await run_in_threadpool(configuration, file.path, [*file.base, *before])
     moved = moved_values(form, shown_keys(resolved))
     names = {text.partition("=")[0] for text in moved}
@@ -86,13 +93,14 @@ async def chosen(request: Request, form: FormData) -> Response:
 
 
 def moved_values(form: FormData, keys: Sequence[ShownKey]) -> list[str]:
-    """`key=value` for each control whose value is not the one that was shown."""
+    """`key=value` for each control whose value is not the one that was shown, which has lost what looks like a key."""
     found: list[str] = []
+    hidden = environment_secrets(os.environ)
     for key in keys:
         given = form.get(f"{_FIELD}{key.path}")
         if isinstance(given, str) and key.kind != "secret":
             text = given.replace("\r\n", "\n")
-            if text.strip() != key.value.strip():
+            if text.strip() not in (key.value.strip(), redact(key.value, hidden).strip()):
                 found.append(f"{key.path}={text}")
     return found
 
@@ -100,14 +108,19 @@ def moved_values(form: FormData, keys: Sequence[ShownKey]) -> list[str]:
 async def check(request: Request, form: FormData) -> Response:
     """What is wrong with one value as it stands among the others, in the words that the command line has for it."""
     file = await run_in_threadpool(state_of(request).files.named, str(form.get("file", "")))
-    sets = [str(value) for value in form.getlist("set")]
-    return JSONResponse({"problem": await run_in_threadpool(problem_of, file.path, [*file.base, *sets])})
+    found = await run_in_threadpool(sort_out, (str(value) for value in form.getlist("set")))
+    if found.left_out:
+        return JSONResponse({"problem": f"{told(found.left_out[0])}; {FIX}"})
+    return JSONResponse({"problem": await run_in_threadpool(problem_of, file.path, [*file.base, *found.kept])})
 
 
 async def plan(request: Request) -> Response:
     """What it will take and what it can show, before anything is spent."""
     file = await _file(request)
-    sets = request.query_params.getlist("set")
+    given = await run_in_threadpool(sort_out, request.query_params.getlist("set"))
+    if given.left_out:
+        return _without(file, given)
+    sets = list(given.kept)
     resolved = await run_in_threadpool(configuration, file.path, [*file.base, *sets])
     forecast = await run_in_threadpool(_forecast, resolved)
     name = f"{resolved.config.env.name.rpartition(':')[2]}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -120,7 +133,7 @@ async def plan(request: Request) -> Response:
 async def ask(request: Request, form: FormData) -> Response:
     """One small call to each role's model, as `doctor` makes it."""
     file = await run_in_threadpool(state_of(request).files.named, str(form.get("file", "")))
-    sets = [str(value) for value in form.getlist("set")]
+    sets = await run_in_threadpool(changes_of, form)
     resolved = await run_in_threadpool(configuration, file.path, [*file.base, *sets])
     checks = [found async for found in answer_checks(resolved)]
     return frame.render(request, "new/checks.html", file=file, query=_query(file, sets), checks=checks)
@@ -134,6 +147,12 @@ def _forecast(resolved: Resolved) -> Forecast:
         training.plan, training.notices, checks, first_prompt(training), shows(training.plan.test_gain),
         seen(training.plan.selection_gain),
     )  # fmt: skip
+
+
+def _without(file: ConfigFile, found: Sorted) -> Response:
+    """The same configuration at an address that holds no secret; the browser keeps that one only."""
+    names = [("left_out", name) for name in dict.fromkeys(found.left_out)]
+    return RedirectResponse(f"/new/configure?{_query(file, found.kept)}&{urlencode(names)}", 303)
 
 
 async def _file(request: Request) -> ConfigFile:

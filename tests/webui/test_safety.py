@@ -14,6 +14,7 @@ from skillopt.core.errors import ConfigError
 from skillopt_webui.guard import COOKIE
 from skillopt_webui.server import build
 from skillopt_webui.settings import Settings
+from tests.explain.toy_runs import write_project
 from tests.webui.pages import CONFIGS, HERE, RECORDED, client_of, send, token_of
 
 TOKEN = "a-long-token-for-this-test"
@@ -251,6 +252,30 @@ def test_no_secret_is_on_any_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert shaped not in answer.text, answer.url
         assert int(answer.headers["content-length"]) == len(answer.content)
     assert "[redacted] or [redacted] was refused" in seen[1].text
+
+
+SECRETIVE = (
+    "model.openai_api_key=hunter2xyz", "openai_api_key=hunter2xyz", "--openai_api_key=hunter2xyz", "hunter2xyz",
+    "model.openai_api_key=4\nhunter2xyz", "model.openai_api_keyy=hunter2xyz", "model={openai_api_key: hunter2xyz}",
+    "model.openai_base_url=https://bob:hunter2xyz@example.org/v1", "env.x=sk-hunter2xyz0123456789abcdef",
+)  # fmt: skip
+
+
+def test_a_secret_in_an_address_is_taken_out_of_it_and_kept_nowhere(tmp_path: Path) -> None:
+    write_project(tmp_path / "configs" / "toy")
+    client = client_of(Settings(roots=(tmp_path / "outputs",), configs=(tmp_path / "configs",)))
+    form = {"_form": token_of(client), "file": "configs/toy/config.yaml", "name": "first"}
+    for change in SECRETIVE:
+        answer = client.get("/new/plan", params={**form, "set": change})
+        assert answer.status_code == 303 and "hunter2xyz" not in answer.headers["location"], change
+        refused = client.post("/launch", data={**form, "set": change}, headers={"origin": HERE})
+        assert refused.status_code == 400 and "hunter2xyz" not in refused.text, change
+    answer = client.get("/new/configure", params={**form, "set": ["optimizer.learning_rate=3", SECRETIVE[0]]})
+    page = client.get(answer.headers["location"])
+    assert "optimizer.learning_rate=3" in page.text and "model.openai_api_key: no page takes a secret" in page.text
+    checked = client.post("/new/check", data={**form, "set": SECRETIVE[0]}, headers={"origin": HERE})
+    assert "no page takes a secret" in checked.json()["problem"] and "hunter2xyz" not in checked.text
+    assert not (tmp_path / "outputs" / ".launches").exists()
 
 
 def test_what_a_run_or_a_model_wrote_is_text(tmp_path: Path) -> None:

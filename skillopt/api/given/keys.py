@@ -5,6 +5,7 @@ The dashboard makes its controls of these; nothing about a key is written a seco
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,13 @@ from typing import Literal
 from skillopt.api.given.configuring import Resolved, configuration
 from skillopt.config.export import dry_run_rows, values_of
 from skillopt.config.keys import KeySpec
-from skillopt.core.errors import SkillOptError
+from skillopt.config.sources.overrides import Names, parse_overrides
+from skillopt.config.table import Found
+from skillopt.core.errors import ConfigError, SkillOptError
+from skillopt.core.redact import redact
+from skillopt.envs.registry import settings_schemas
 
+_SECRETIVE = re.compile(r"key|token|secret|password", re.IGNORECASE)
 Kind = Literal["bool", "choice", "int", "float", "text", "yaml", "secret"]
 
 FRONT: Mapping[str, tuple[float, float] | None] = {
@@ -69,6 +75,21 @@ def problem_of(path: str | Path, arguments: Sequence[str]) -> str:
     except SkillOptError as error:
         return " ".join(str(error).split())
     return ""
+
+
+def may_be_shown(text: str) -> bool:
+    """Whether an override `key=value` may stand on a page and in a file: it sets no secret, and looks like none.
+
+    >>> may_be_shown("train.batch_size=8"), may_be_shown("openai_api_key=x"), may_be_shown("model.my_token=x")
+    (True, False, False)
+    """
+    schemas = settings_schemas()
+    try:
+        names = [raw.name for raw in parse_overrides([text], schemas).entries]
+    except ConfigError:  # told where it is read; what was meant to be a secret keeps its value to itself
+        return redact(text) == text and not _SECRETIVE.search(text)
+    found = [Names(schemas).find(name) for name in names]
+    return redact(text) == text and not any(isinstance(each, Found) and each.spec.secret for each in found)
 
 
 def _shown(spec: KeySpec, value: str, origin: str) -> ShownKey:
