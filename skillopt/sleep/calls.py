@@ -8,6 +8,7 @@ in a row stop the night with the provider's words; a failure that repeating cann
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -16,7 +17,7 @@ from skillopt.core.errors import FatalModelError, ModelError, ReplyError
 from skillopt.core.hashing import digest
 from skillopt.core.json_types import JsonObject, JsonValue, as_object, as_text
 from skillopt.core.outcome import Missing
-from skillopt.sleep.backends.base import Backend, Question
+from skillopt.sleep.backends.base import Answer, Backend, Question
 from skillopt.sleep.digest import SENTINEL
 from skillopt.sleep.errors import BackendError, HandoffPending, SleepError, Stopped
 from skillopt.sleep.meter import Meter, Spent
@@ -114,13 +115,17 @@ class Calls:
             reserved = self._meter.reserve(estimate)
             began = time.monotonic()
             try:
-                answer = await backend.ask(question)
+                answer = await self._in_time(backend, question)
             except HandoffPending:
                 self._meter.release(reserved)
                 raise
             except ModelError as fault:
                 self._meter.settle(reserved, None, None, estimate=estimate)
                 self._failed(fault)
+                raise
+            except Stopped as fault:  # the provider may count what was under way
+                self._meter.settle(reserved, None, None, estimate=estimate)
+                self._ended = fault
                 raise
             except BaseException:
                 self._meter.release(reserved)
@@ -141,6 +146,30 @@ class Calls:
             usd=answer.usd,
             elapsed_s=round(time.monotonic() - began, 3),
         )
+
+    async def _in_time(self, backend: Backend, question: Question) -> Answer:
+        """The answer; `Stopped` at the cap of minutes, whatever the backend's own patience is."""
+        left, task, over = self._meter.seconds_left(), asyncio.current_task(), False
+        if left is None or task is None:
+            return await backend.ask(question)
+
+        def end() -> None:
+            nonlocal over
+            over = True
+            task.cancel()
+
+        # In this task and not in one of its own: an answer is in the journal before the loop asks the next question.
+        timer = asyncio.get_running_loop().call_later(left, end)
+        try:
+            return await backend.ask(question)
+        except asyncio.CancelledError:
+            if not over:
+                raise
+            if sys.version_info >= (3, 11):
+                task.uncancel()
+            raise self._meter.time_is_up() from None
+        finally:
+            timer.cancel()
 
     def _failed(self, fault: ModelError) -> None:
         words = redact(str(fault))
@@ -178,13 +207,13 @@ async def all_of(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [result for result in results if result is not None]
 
 
-def spent_of(journal: Journal) -> Spent:
-    """What a night's journal says was paid already."""
+def spent_of(journal: Journal, *, workers: int) -> Spent:
+    """What a night's journal says was paid already; its calls were made by so many workers at a time."""
     rows = journal.ledger()
     return Spent(
         calls=sum(row.calls for row in rows),
         tokens=sum(row.prompt_tokens + row.completion_tokens for row in rows),
         usd=sum(row.usd for row in rows),
-        minutes=sum(row.elapsed_s for row in rows) / 60,
+        minutes=sum(row.elapsed_s for row in rows) / 60 / max(1, workers),
         unpriced=sum(row.unknown_usd for row in rows),
     )

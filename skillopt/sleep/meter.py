@@ -1,7 +1,8 @@
 """The night's caps on calls, tokens, money and minutes, over all roles: reserved before a call, settled after it.
 
-A call that would pass a cap is not made. What a night spent before it was interrupted is taken from its journal. A
-program that reports no tokens is charged the estimate, and the report says so.
+A call that would pass a cap is not made, and one that is under way at the cap of minutes is given up. What a night
+spent before it was interrupted is taken from its journal. A program that reports no tokens is charged the estimate, and
+the report says so.
 """
 
 from __future__ import annotations
@@ -56,6 +57,14 @@ class Meter:
         """Minutes of this night, over all its runs."""
         return self._earlier + (self._clock() - self._began) / 60
 
+    def seconds_left(self) -> float | None:
+        """Until the cap of minutes; None without one."""
+        return None if self.caps.minutes is None else max(0.0, (self.caps.minutes - self.minutes()) * 60)
+
+    def time_is_up(self) -> Stopped:
+        """The error that ends a night at its cap of minutes."""
+        return Stopped(f"the cap of {self.caps.minutes or 0:g} minutes is reached")
+
     def reserve(self, tokens: int) -> Reservation:
         """Set aside one call of about so many tokens. Raises `Stopped` where a cap would be passed."""
         wanted = int(tokens * self._ratio)
@@ -65,7 +74,7 @@ class Meter:
         if caps.tokens is not None and spent.tokens + self._held_tokens + wanted > caps.tokens:
             raise Stopped(f"the next call could pass the cap of {caps.tokens} tokens ({spent.tokens} are used)")
         if caps.minutes is not None and self.minutes() >= caps.minutes:
-            raise Stopped(f"the cap of {caps.minutes:g} minutes is reached")
+            raise self.time_is_up()
         if caps.usd is not None and spent.usd >= caps.usd:
             raise Stopped(f"the cap of {caps.usd:g} USD is reached")
         self._held_calls += 1

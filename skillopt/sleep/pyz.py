@@ -24,6 +24,10 @@ def build(target: Path, package: Path | None = None) -> int:
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
             _add(archive, f"skillopt/{path.relative_to(root).as_posix()}", path.read_bytes())
+        if not (root / "sleep/plugins").is_dir():  # a checkout; a wheel has them in the package
+            plugins = root.parent / "plugins"
+            for path in sorted(path for path in plugins.rglob("*") if path.is_file()):
+                _add(archive, f"skillopt/sleep/plugins/{path.relative_to(plugins).as_posix()}", path.read_bytes())
         _add(archive, "__main__.py", _MAIN.encode())
     data = _SHEBANG + held.getvalue()
     target.write_bytes(data)

@@ -30,6 +30,8 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     tracked = {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
     assert {Path(name).suffix for name in tracked} >= {".html", ".css", ".js", ".md", ".yaml", ".typed"}
     assert tracked <= held, "an ignored directory's name, or a file type, is left out"
+    plugins = [path for path in (ROOT / "plugins").rglob("*") if path.is_file()]
+    assert plugins and {f"skillopt/sleep/{path.relative_to(ROOT).as_posix()}" for path in plugins} <= held
     assert {name.partition("/")[0] for name in held if ".dist-info/" not in name} == set(PACKAGES)
 
 

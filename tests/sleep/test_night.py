@@ -281,6 +281,19 @@ def test_s33_caps_are_never_exceeded_and_the_night_can_go_on(place: Place, caps:
     assert place.hold().result.verdict == "accepted"
 
 
+def test_s33_a_call_that_hangs_is_given_up_at_the_cap_of_minutes(place: Place) -> None:
+    class Hanging:
+        name, model, overhead = "demo", "rule-table", 0
+
+        async def ask(self, question: Question) -> Answer:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    with pytest.raises(Stopped, match=r"cap of 0\.002 minutes is reached"):
+        place.hold(replace(QUICK, max_minutes_per_night=0.002), Hanging())
+    assert place.hold().result.verdict == "accepted"
+
+
 def test_s31_a_second_run_is_refused_and_a_killed_ones_lock_does_not_block(place: Place) -> None:
     with locked(place.paths), pytest.raises(Locked, match="another run holds this project"):
         locked(place.paths)

@@ -18,7 +18,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def _bare(archive: Path, *argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def bare(archive: Path, *argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Isolated: no site packages, no variables, nothing of this tree."""
     command = [sys.executable, "-I", "-S", str(archive), *argv]
     return subprocess.run(
@@ -26,11 +26,11 @@ def _bare(archive: Path, *argv: str, cwd: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def test_s42_help_and_plan_run_bare(archive: Path, tmp_path: Path) -> None:
-    shown = _bare(archive, "--help", cwd=tmp_path)
+def test_s42_help_and_plan_runbare(archive: Path, tmp_path: Path) -> None:
+    shown = bare(archive, "--help", cwd=tmp_path)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "harvest" in shown.stdout
-    planned = _bare(archive, "plan", "--json", cwd=tmp_path)
+    planned = bare(archive, "plan", "--json", cwd=tmp_path)
     assert (planned.returncode, planned.stderr) == (0, "")
     assert '"n_tasks": 0' in planned.stdout
     assert (tmp_path / ".skillopt-sleep" / "projects").is_dir()

@@ -40,6 +40,12 @@ def test_flag_over_environment_over_project_over_file_over_default(tmp_path: Pat
     assert set(origins) == set(FACTS)
 
 
+def test_more_samples_than_the_default_at_most_raise_it(tmp_path: Path) -> None:
+    assert resolve({"gate_repeats": "9"}, _file(tmp_path, {}), tmp_path).settings.gate_max_repeats == 9
+    with pytest.raises(SettingsError, match="gate_max_repeats 6 is below gate_repeats 9"):
+        resolve({"gate_repeats": "9"}, _file(tmp_path, {"gate_max_repeats": 6}), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

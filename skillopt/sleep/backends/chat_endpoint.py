@@ -43,6 +43,8 @@ class ChatEndpoint:
     model: str
     api_key: str = field(default="", repr=False)
     extra: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    most_tokens: int = 8_192
+    """Longest reply asked for."""
     timeout_s: float = 240.0
     pause_s: float = 1.0
     name: str = "openai_compatible"
@@ -82,7 +84,7 @@ class ChatEndpoint:
             **self.extra,
             "model": self.model,
             "messages": [{"role": "user", "content": question.prompt}],
-            limit: question.max_tokens,
+            limit: min(question.max_tokens, self.most_tokens),
         }
         request = urllib.request.Request(
             f"{self.base_url.rstrip('/')}/chat/completions",

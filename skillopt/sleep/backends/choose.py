@@ -20,6 +20,9 @@ from skillopt.sleep.settings.schema import Settings
 ENDPOINT = "SKILLOPT_SLEEP_ENDPOINT"
 """A model server of one's own for the agent CLIs, up to and including `/v1`."""
 
+MOST_TOKENS = "SKILLOPT_SLEEP_COMPAT_MAX_TOKENS"
+"""Longest reply that `openai_compatible` asks for, in tokens."""
+
 
 def roles_of(
     settings: Settings, environ: Mapping[str, str], hosts: Sequence[str], handoff: Path
@@ -74,11 +77,18 @@ def _made(name: str, model: str, settings: Settings, environ: Mapping[str, str],
         if not url or not model:
             raise BackendError("openai_compatible needs OPENAI_BASE_URL and --model")
         extra = as_object(parse_json(environ.get("SKILLOPT_SLEEP_CHAT_EXTRA_BODY") or "{}"))
-        return ChatEndpoint(url, model, environ.get("OPENAI_API_KEY", ""), extra)
+        return ChatEndpoint(url, model, environ.get("OPENAI_API_KEY", ""), extra, _most_tokens(environ))
     except FatalModelError as fault:
         raise BackendError(fault.message, hint=fault.hint) from fault
     except ValueError as fault:
         raise SettingsError(f"SKILLOPT_SLEEP_CHAT_EXTRA_BODY is not JSON ({fault})") from fault
+
+
+def _most_tokens(environ: Mapping[str, str]) -> int:
+    text = environ.get(MOST_TOKENS) or str(ChatEndpoint.most_tokens)
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise SettingsError(f"environment {MOST_TOKENS}: it is {text!r}", hint="it must be a whole number from 1")
+    return int(text)
 
 
 def _path(settings: Settings, name: str) -> str:

@@ -47,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("revert", "put the live files back to what they were before a night", "revert"),
     Command("schedule", "print or install a nightly job", "schedule"),
     Command("unschedule", "remove the nightly job", "unschedule"),
+    Command("plugins", "what each agent program is given: its files, its MCP entry", "plugins"),
     Command("mcp", "the MCP server on stdin and stdout", "mcp"),
     Command("gc", "remove old closed nights", "gc"),
     Command("demo", "a whole night on a toy project, without a key or a network", "demo"),

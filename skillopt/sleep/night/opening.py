@@ -156,7 +156,7 @@ async def workroom(
             settings.max_cost_per_night,
             settings.max_minutes_per_night,
         )
-        meter = Meter(caps, spent_of(journal))
+        meter = Meter(caps, spent_of(journal, workers=settings.workers))
         calls = Calls(journal, meter, roles, workers=settings.workers, version=prompts.hash)
         evidence = EvidenceLog(place.evidence, on=settings.evidence_log, max_chars=settings.evidence_max_chars)
         yield Workroom(settings, paths, night, journal, calls, prompts, ledger, evidence)

@@ -74,7 +74,7 @@ def job_of(
         found = find_program(str(values.get(key) or ""), program, environ)
         if found:
             values[key] = found
-    command = (*_program(argv0), "run", "--config", str(options), "--yes", "--scheduled")
+    command = (*this_program(argv0), "run", "--config", str(options), "--yes", "--scheduled")
     log = paths.logs / f"{name}.log"
     for text in (*command, str(log), str(paths.project)):
         if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
@@ -96,7 +96,7 @@ def options_path(paths: StatePaths) -> Path:
     return paths.schedules / f"{sha256(str(paths.project).encode('utf-8', 'surrogateescape')).hexdigest()[:20]}.json"
 
 
-def _program(argv0: str) -> tuple[str, ...]:
+def this_program(argv0: str) -> tuple[str, ...]:
     """How this program was started, absolutely."""
     path = Path(argv0)
     if path.suffix == ".pyz" and path.is_file():

@@ -66,6 +66,8 @@ def resolve(flags: Mapping[str, JsonValue], environ: Mapping[str, str], cwd: Pat
             f"val_fraction {settings.val_fraction:g} and test_fraction {settings.test_fraction:g} leave no train tasks",
             hint="their sum must be below 1",
         )
+    if origins["gate_max_repeats"] == "default":  # --repeats alone may pass it
+        settings = replace(settings, gate_max_repeats=max(settings.gate_max_repeats, settings.gate_repeats))
     if settings.gate_max_repeats < settings.gate_repeats:
         raise SettingsError(
             f"gate_max_repeats {settings.gate_max_repeats} is below gate_repeats {settings.gate_repeats}"
