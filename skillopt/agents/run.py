@@ -27,7 +27,7 @@ from skillopt.core.errors import (
     TransientModelError,
 )
 from skillopt.core.json_types import JsonValue
-from skillopt.core.redact import redact
+from skillopt.core.redact import redact, redact_reply
 from skillopt.harnesses.environment import around
 from skillopt.harnesses.harness_run import HarnessRun
 from skillopt.harnesses.job import Endpoint, Job, link_login
@@ -288,7 +288,7 @@ class AgentRun:
         left: dict[str, JsonValue] = {"left": self._left.to_json()} if asked.files else {}
         return {
             **left,
-            "text": redact(session.answer, secrets),
+            "text": redact_reply(session.answer, secrets),
             "cut": cut_of(session.failure),
             "trajectory": trajectory(session, mark=asked.mark, secrets=secrets, tools=True),
             "usage": usage.to_json(),

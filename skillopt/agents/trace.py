@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from skillopt.core.json_types import JsonValue
-from skillopt.core.redact import redact
+from skillopt.core.redact import redact, redact_reply
 from skillopt.core.shorten import shorten_middle
 from skillopt.harnesses.harness_run import HarnessRun, Step
 
@@ -32,9 +32,9 @@ def trajectory(session: HarnessRun, *, mark: str, secrets: Collection[str], tool
     for step in session.steps:
         if step.kind == "message" and step.text.strip():
             turn += 1
-            rows.append({"type": "message", "turn": turn, "content": redact(step.text, secrets)})
+            rows.append({"type": "message", "turn": turn, "content": redact_reply(step.text, secrets)})
         elif step.kind == "reasoning" and step.text.strip() and tools:
-            rows.append({"role": "reasoning", "content": redact(step.text, secrets)})
+            rows.append({"role": "reasoning", "content": redact_reply(step.text, secrets)})
         elif step.kind == "tool" and tools:
             rows.append(_tool(step, mark, secrets))
     return rows

@@ -19,10 +19,12 @@ _MIN_ENVIRONMENT = 12
 """Shorter values of the environment are switches and words, not keys."""
 
 _W, _B = r"[A-Za-z0-9_-]", r"[A-Za-z0-9]"
-_DIGIT = rf"(?={_W}{{0,400}}\d)"
+_NO_WORDS = r"(?!(?:(?:[a-z]{1,14}|\d{1,4})-){0,30}(?:[a-z]{1,14}|\d{1,4})(?![A-Za-z0-9_-]))"
+"""Words with hyphens, of a page's address or a style sheet, are no key: `sk-container-id-1`."""
+_DIGIT = rf"{_NO_WORDS}(?={_W}{{0,400}}\d)"
 _SHAPES: tuple[tuple[str | tuple[str, ...], str], ...] = (
     # Model providers
-    ("sk-", rf"sk-{_DIGIT}{_W}{{16,}}"),
+    ("sk-", rf"sk-(?!ssh-ed25519|ecdsa-sha2){_DIGIT}{_W}{{16,}}"),
     ("gsk_", rf"gsk_{_W}{{20,}}"),
     ("r8_", rf"r8_{_W}{{20,}}"),
     ("hf_", rf"hf_{_W}{{20,}}"),
@@ -109,7 +111,9 @@ _WHOLE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     (
         ("PRIVATE KEY",),
         re.compile(
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
+            # A program that looks for the line has it in quotes, with no key behind it.
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?=[ \t]{0,20}(?:\\{1,8}[nr]|[\r\n])|[\"',\s]{0,40}[A-Za-z0-9+/]{24}).*?"
             r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
             re.DOTALL,
         ),
@@ -119,7 +123,11 @@ _WHOLE: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
 _BY_WORD = [(word, pattern) for held, pattern in _WHOLE for word in held]
 """One row a word."""
 
-_URL = re.compile(r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@:\"']{0,200}:[^\s/@\"']{1,400}@")
+_URL = re.compile(
+    r"((?<![a-zA-Z0-9+.-])[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)(?P<user>[^\s/@:\"'<>{}[\]`]{0,200}):"
+    r"(?!(?P=user)@|[<>{}[\]`$]|%[a-z(]|\*{3}|x{4}|\.{3}|(?i:(?:my|your)?_?(?:pass(?:word|wd)?|pwd|pw|secret|token))@)[^\s/@\"']{1,400}@"
+)
+"""Patterns of an address hold none: `{user}:{password}@`, `user:password@`, `guest:guest@`."""
 _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|password|passwd|passphrase|credentials?|_pat|_pwd|_auth|dsn)s?$")
 
 

@@ -19,7 +19,13 @@ _NO_PLACEHOLDER = (
 )
 """What stands in examples where a key goes."""
 _PLACE = r"(?:(?:~|\.\.?)/|/[a-z][\w.-]{0,60}/|[a-z]:[\\/])"
-_NO_PLACE = rf"(?!{_PLACE})"
+_NO_CODE = (
+    r"(?![A-Za-z_][A-Za-z0-9_.]{0,200}[(\[]"
+    r"|(?-i:[A-Za-z_]\w{0,23}(?:\.[A-Za-z_]\w{0,23}){1,6}(?![\w\-.~+/=%])"
+    r"|[a-z][a-z0-9]{0,20}(?:_[a-z][a-z0-9]{0,20}){1,8}(?![\w\-.~+/=%])))"
+)
+"""A call, an attribute, a variable: `key = rsa.generate_private_key(65537)`, `key: ed25519.Key`, `key=v2_token`."""
+_NO_PLACE = rf"(?!{_PLACE}){_NO_CODE}"
 """Where a key lies is no key: `private_key=/etc/ssl/key1.pem`."""
 _MIXED = r"(?=[^\s\"',;&]{0,400}\d)(?=[^\s\"',;&]{0,400}[A-Za-z])"
 _TOKEN = rf"{_NO_PLACEHOLDER}{_MIXED}[A-Za-z0-9_\-.~+/=%]{{16,}}"
@@ -27,7 +33,7 @@ _KEY_VALUE = rf"{_NO_PLACE}{_TOKEN}"
 _VALUE = rf"{_NO_PLACE}{_NO_PLACEHOLDER}(?=[^\s\"',;&]{{0,400}}\d)[A-Za-z0-9_\-.~+/=%]{{12,}}"
 _LABEL = (
     r"(?:api[_-]?key"
-    r"|(?:access|refresh|auth|id|session|security|csrf|xsrf|vault|private|subscription|bot|deploy|api)[_-]?token|secret"
+    r"|(?:access|refresh|auth|id|session|security|csrf|xsrf|vault|private|subscription|bot|deploy|api)[_-]?token|(?<!\d:)secret"
     r"|(?:access|subscription|account|private|functions|signing|encryption|master|shared)[_-]?key|password|passwd"
     rf"|passphrase|pwd(?={_GAP}(?![/~.]|[a-z]:)))"
 )
@@ -51,7 +57,7 @@ CERTAIN: tuple[re.Pattern[str], ...] = (
     re.compile(r"(https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/\d{1,30}/)[\w-]{40,}"),
     re.compile(r"(https://[\w.-]{1,80}\.webhook\.office\.com/webhookb2/)[\w@/-]{40,}"),
     re.compile(r"(https?://)[0-9a-f]{32}(?=@)"),
-    re.compile(r"(?i)(\blogin\s{1,20}\S{1,100}\s{1,20}password\s{1,20})\S{4,}"),
+    re.compile(r"(?i)(\blogin\s{1,20}(?![/|&])\S{1,100}\s{1,20}password\s{1,20})\S{4,}"),
     re.compile(rf"(?i)([\"']auth\\*[\"']\s*:\s*\\*[\"']){_TOKEN}"),
     re.compile(rf"(?i)(\b(?:client-key|private-key)-data\s*:\s*[\"']?){_TOKEN}"),
     re.compile(rf"(\b[A-Z][A-Z0-9_]{{0,60}}_(?:TOKEN|SECRET|KEY|PASSWORD|PASS|PAT)=[\"']?){_KEY_VALUE}"),
@@ -65,8 +71,8 @@ CERTAIN: tuple[re.Pattern[str], ...] = (
     re.compile(rf"(?i)((?:bearer|basic)\s+)(?=[^\s\"',;]{{0,400}}\d)(?=[^\s\"',;]{{0,400}}[a-z]){_TOKEN}"),
     re.compile(rf"(?i)({_LABEL}{_GAP}){_KEY_VALUE}"),
     re.compile(r"(?i)(key\\*[\"']?\s*[:=]\s*\\*[\"']?)(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z0-9]{84})\b"),
-    re.compile(rf"(?i)(\bx-[\w-]{{0,40}}(?:token|secret|signature(?:-256)?|credential)(?:{_GAP}|%3d)(?:sha\d+=)?){_TOKEN}"),
-    re.compile(rf"(?i)((?:[?&;]|&amp;|%26|\\u0026){_SIGNED}(?:=|%3d))(?=[^&\s\"']{{0,400}}\d){_NO_PLACEHOLDER}[^&\s\"'<>\\]{{16,}}"),
+    re.compile(rf"(?i)(\bx-[\w-]{{0,40}}(?:token|secret|signature(?:-256)?|credential)(?:{_GAP}|%3d)(?:sha\d+=)?){_NO_CODE}{_TOKEN}"),
+    re.compile(rf"(?i)((?:[?&;]|&amp;|%26|\\u0026){_SIGNED}(?:=|%3d))(?=[^&\s\"']{{0,400}}\d){_NO_PLACEHOLDER}[^&\s\"'<>\\`|()[\]{{}}]{{16,}}"),
     re.compile(rf"(?i)(\b{_COOKIE}{_GAP}){_TOKEN}"),
     re.compile(r"(?i)(\bstripe-signature\\*[\"']?\s*[:=][^\r\n]{0,60}v1=)[0-9a-f]{32,}"),
 )  # fmt: skip
