@@ -97,7 +97,7 @@ async def finish(
     for record in (*state.history, *state.memory.results):
         _add(tally, record.tokens)
     why = str(stopped) if stopped else None
-    summary = build_summary(context, Ending(state, total_steps, tally, tests, stopped=why, why_not=why_not))
+    summary = build_summary(context, Ending(state, total_steps, tally, tests, why, why_not, closed.draft))
     summary = replace(
         summary,
         last_look=closed.last,

@@ -26,14 +26,21 @@ def set_aside_for_end(rule: AcceptanceRule, context: RunContext, state: TrainSta
     """Set aside what the rule needs to finish and what the sealed test costs."""
     last = rule.reserve(state, context)
     if _capped(context) and (context.config.evaluation.eval_test or last.calls):
-        context.budget.set_aside(_need(context, state, last))
+        context.budget.set_aside(_need(context, state, last), kept_words(context, look=bool(last.calls)))
 
 
 def open_the_end(rule: AcceptanceRule, context: RunContext, state: TrainState) -> None:
     """Keep the sealed test's share while the rule finishes, and let the end take the time it needs."""
     last = rule.reserve(state, context)
-    context.budget.set_aside(need_of_test(context, state))
+    context.budget.set_aside(need_of_test(context, state), kept_words(context, look=False))
     context.budget.grace_h = _need(context, state, last).hours if _capped(context) else 0.0
+
+
+def kept_words(context: RunContext, *, look: bool) -> str:
+    """What is kept out of reach, as the message of a reached budget says it."""
+    parts = ["the last look at the draft"] if look else []
+    parts += ["the sealed test"] if context.config.evaluation.eval_test else []
+    return " and ".join(parts) or "the end of the run"
 
 
 def _capped(context: RunContext) -> bool:

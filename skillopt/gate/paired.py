@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillopt.gate.interval import mean_interval
+from skillopt.gate.power import least_items
 from skillopt.gate.pvalue import paired_p, rate_at_most, sign_p
 from skillopt.gate.repeats import by_item
 from skillopt.gate.strict import BEST_VALUE, Unit
@@ -198,6 +199,12 @@ class PairedGate:
             gain = math.fsum(differences)
             if terms.max_losses is not None and len(evidence.losses) > terms.max_losses:
                 return "reject", f"over the regression budget of {terms.max_losses} items ({tally})"
+            room, least = self._could_win[0], least_items(terms.alpha)
+            if not self.seen and room < least and not terms.margin:
+                return "reject", (
+                    f"nothing can be proven on {evidence.total} items at {level}: {room} of them are left to win, and "
+                    f"{least} wins without a loss are the least"
+                )
             action: Action = "draft" if gain > 0 else "reject"
             return action, f"not proven at {level} after {evidence.evaluated} of {evidence.total} items ({tally})"
         if evidence.coverage < terms.coverage_floor:

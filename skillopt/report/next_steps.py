@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillopt.gate.power import LEVEL, NOISE, items_to_see
+from skillopt.gate.power import LEVEL, NOISE, items_to_see, never_passes
+from skillopt.records.gate import GateRecord
 from skillopt.records.schema import StepRecord, Summary
 from skillopt.report.reasons import nothing_measured
 
@@ -22,8 +23,11 @@ def next_steps(summary: Summary, steps: Sequence[StepRecord], *, unchanged: bool
     if nothing_measured(summary):
         return ("Mend what stopped the run, then type the same command again: answers that were paid for are kept.",)
     found: list[str] = []
-    if summary.stopped:
-        found.append("The run was stopped: raise the limit and type the same command again, it goes on from here.")
+    if summary.stopped and not (unchanged and _solved(summary)):
+        found.append(
+            "The run was stopped early: once what stopped it is raised or mended, type the same command again; it goes "
+            "on from here."
+        )
     paired = summary.paired
     if unchanged:
         found += _unchanged(summary, steps)
@@ -44,9 +48,17 @@ def next_steps(summary: Summary, steps: Sequence[StepRecord], *, unchanged: bool
 
 def _unchanged(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
     if summary.unproven_draft:
-        return ["A draft is left unproven (`draft_skill.md`): add selection items, or train more epochs."]
-    if (summary.baseline_selection_hard or 0.0) >= 1.0:
+        return _unproven(summary.last_look)
+    if _solved(summary):
         return ["Take harder items: the initial skill already solves every selection item."]
+    if summary.stopped and not steps:
+        return []
+    found = steps[-1].factorial if steps else None
+    if found is not None and found.lines and not found.kept:
+        return [
+            f"Read the {found.lines} lines that were tried (`effects.json`): more rollouts (`train.num_epochs`) tell "
+            "better what they do, and a stronger optimizer (`model.optimizer`) proposes others."
+        ]
     if steps and all(record.gate.action.skipped for record in steps):
         return ["Try a stronger optimizer (`model.optimizer`): it proposed no usable edit."]
     if summary.models and set(summary.models.values()) == {"scripted"}:
@@ -54,6 +66,19 @@ def _unchanged(summary: Summary, steps: Sequence[StepRecord]) -> list[str]:
             "No model took part (`scripted`): data and settings fit together. Run it again with one to learn a skill."
         ]
     return ["See why candidates failed: `skillopt view <run>`; more items or a stronger optimizer are what helps most."]
+
+
+def _solved(summary: Summary) -> bool:
+    return (summary.baseline_selection_hard or 0.0) >= 1.0
+
+
+def _unproven(last: GateRecord | None) -> list[str]:
+    left = "A draft is left unproven (`draft_skill.md`)"
+    if last is None or not last.selection_n:  # it was not looked at, and what stopped the run is said already
+        return [f"{left}: the run goes on to its look when you type the same command again."]
+    if last.alpha is not None and never_passes(last.selection_n, last.alpha):
+        return [f"{left}: {last.selection_n} selection items can prove nothing, so add some."]
+    return [f"{left}: add selection items, or train more epochs."]
 
 
 def _more_items(delta: float, n: int) -> str:

@@ -46,6 +46,9 @@ def why_nothing(summary: Summary, steps: Sequence[StepRecord]) -> str:
     reasons: list[str] = []
     if summary.baseline_selection_hard is not None and summary.baseline_selection_hard >= 1:
         reasons.append("the initial skill already solves every selection item (ceiling), so nothing can beat it")
+    vain = tried_in_vain(steps, unproven=summary.unproven_draft is not None)
+    if vain:
+        return "; ".join([*reasons, vain, *_stopped(summary)])
     gates = [record.gate for record in steps]
     reasons += _by_reason((g for g in gates if g.action.skipped), len(steps), "no usable edit was proposed")
     reasons += _by_reason((g for g in gates if g.action is Action.REJECT and not g.asked), len(steps), "rejected")
@@ -57,9 +60,28 @@ def why_nothing(summary: Summary, steps: Sequence[StepRecord]) -> str:
         count = sum(g.action is action and (g.asked or action is not Action.REJECT) for g in gates)
         if count:
             reasons.append(f"{count} of {len(steps)} steps: {text}")
-    if summary.stopped:
-        reasons.append(f"the run was stopped: {summary.stopped}")
-    return "; ".join(reasons)
+    return "; ".join([*reasons, *_stopped(summary)])
+
+
+def tried_in_vain(steps: Sequence[StepRecord], *, unproven: bool = False) -> str:
+    """What became of the lines of a factorial search that kept none; blank for a run of another search. `unproven`: its
+    last draft failed at the look."""
+    last = steps[-1].factorial if steps else None
+    if last is None:
+        return ""
+    if unproven:
+        return f"its draft of {last.kept} of the {last.lines} lines that were tried was not proven"
+    if last.kept:
+        return "the lines that are believed to help spell a sealed answer when they stand together"
+    if last.lines:
+        return f"none of the {last.lines} lines that were tried is believed to help"
+    if any(record.factorial is not None and record.factorial.optimizer_calls for record in steps):
+        return "the optimizer proposed no edit that could be tried"
+    return "the optimizer was not asked: no training task failed"
+
+
+def _stopped(summary: Summary) -> list[str]:
+    return [f"the run was stopped: {summary.stopped}"] if summary.stopped else []
 
 
 def _actions(summary: Summary, steps: Sequence[StepRecord]) -> list[Action]:

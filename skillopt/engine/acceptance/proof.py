@@ -33,6 +33,7 @@ from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.spending.bill import item_cost
 from skillopt.engine.run.spending.budget import Spend
 from skillopt.engine.state import TrainState
+from skillopt.engine.test_reserve import kept_words
 from skillopt.gate.alpha import AlphaLedger, level_of
 from skillopt.gate.paired import PairedGate, Terms
 from skillopt.gate.power import NOISE, least_items, never_passes, points_of, smallest_gain
@@ -102,7 +103,7 @@ class ProofRule:
         seed, draft = self.config.train.seed, state.current.skill
         known = shuffled(list(state.trained_on().values()), named(seed, "prune", state.last_step))
         trial = max(1, int(self._pruning(state, context).calls) // PRUNE_TRIALS)
-        with context.budget.keeping(cost_of_look(state, context)):
+        with context.budget.keeping(cost_of_look(state, context), kept_words(context, look=True)):
             try:
                 return await prune(
                     context, state.best.skill, draft, state.draft_edits, known[:trial],

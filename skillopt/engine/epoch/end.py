@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from skillopt.config.derived import rule_name
 from skillopt.core.aio import gather_all
 from skillopt.core.skill import Skill
 from skillopt.engine.acceptance.decide import count
@@ -43,7 +44,7 @@ def any_epoch_end(context: RunContext) -> bool:
 def acceptance(context: RunContext) -> str | None:
     """How guidance of the slow update becomes current: `gated`, `force-accept`, or None without a slow update."""
     optimizer = context.config.optimizer
-    if not optimizer.use_slow_update:
+    if not optimizer.use_slow_update or rule_name(context.config) == "factorial":
         return None
     return "gated" if optimizer.slow_update_gate_with_selection else "force-accept"
 

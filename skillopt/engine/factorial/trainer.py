@@ -209,7 +209,8 @@ class FactorialTrainer:
             return None
         gain = search.gain(kept)
         evidence = Evidence(total=len(self._context.selection) * self._context.config.evaluation.repeats)
-        reason = f"a draft of {len(kept)} lines, believed to be worth {100 * gain:+.1f} points; proven at the end"
+        lines = "1 line" if len(kept) == 1 else f"{len(kept)} lines"
+        reason = f"a draft of {lines}, believed to be worth {100 * gain:+.1f} points; proven at the end"
         edits: tuple[Edit, ...] = tuple(search.pool.factors[n].edit for n in sorted(kept))
         dropped = draft == self._context.initial
         verdict = Verdict("reject" if dropped else "draft", None, evidence, reason)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillopt.core.rollout import Rollout
+from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.run.spending.bill import cost_of
 from skillopt.engine.run.targets import reading_notices, readings
@@ -41,6 +42,8 @@ class Ending:
     tests: Mapping[str, Sequence[Rollout]]
     stopped: str | None
     why_not: str
+    draft: Skill | None = None
+    """What is left unproven."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def build_summary(context: RunContext, end: Ending) -> Summary:
         final_test=sealed.final,
         test_by_task_type={name: type_scores(rollouts, context.metric) for name, rollouts in end.tests.items()},
         paired=sealed.paired,
-        verdict=verdict_sentence(context, state, sealed.paired, why_not),
+        verdict=verdict_sentence(context, state, sealed.paired, why_not, unproven=end.draft is not None),
         stopped=end.stopped,
         notices=(*context.notices, *reading_notices(readings(context.journal))),
         token_summary=tokens,

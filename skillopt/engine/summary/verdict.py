@@ -6,12 +6,17 @@ from skillopt.core.skill import Skill
 from skillopt.engine.run.context import RunContext
 from skillopt.engine.state import TrainState
 from skillopt.records.schema import GateRecord, PairedSummary
+from skillopt.report.reasons import tried_in_vain
 
 
-def verdict_sentence(context: RunContext, state: TrainState, comparison: PairedSummary | None, why_not: str) -> str:
-    """What may be said of the best skill, and no more."""
+def verdict_sentence(
+    context: RunContext, state: TrainState, comparison: PairedSummary | None, why_not: str, *, unproven: bool
+) -> str:
+    """What may be said of the best skill, and no more. `unproven`: a draft is left, of which `in_full` speaks."""
     if state.initial.score is None:
         return f"Nothing was measured: {why_not or 'the initial skill has no score'}."
+    if state.best.skill == context.initial and unproven:
+        return "No draft was proven: the best skill is the initial one."
     if state.best.skill == context.initial:
         return f"No candidate was kept: the best skill is the initial one. {_why_nothing(state)}"
     if comparison is None:
@@ -29,11 +34,14 @@ def verdict_sentence(context: RunContext, state: TrainState, comparison: PairedS
 
 def _why_nothing(state: TrainState) -> str:
     reasons = [record.gate.reason for record in state.history]
-    if not reasons:
-        return "No step was taken."
     score = state.best.gate_score
     if score is not None and score >= 1.0:
         return "The selection split is at its ceiling: no candidate can score higher."
+    if not reasons:
+        return "No step was taken."
+    vain = tried_in_vain(state.history)
+    if vain:
+        return f"{vain[0].upper()}{vain[1:]}."
     most = max(set(reasons), key=lambda r: (reasons.count(r), r))
     among = "Reason in the only step" if len(reasons) == 1 else f"Most frequent reason in {len(reasons)} steps"
     return f"{among}: {most}."

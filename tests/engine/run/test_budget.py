@@ -53,7 +53,7 @@ async def test_release_is_idempotent_and_gives_everything_back():
 
 async def test_the_share_of_the_sealed_test_is_out_of_reach_until_it_is_freed():
     budget = Budget(Limits(calls=3))
-    budget.set_aside(Spend(2))
+    budget.set_aside(Spend(2), "the sealed test")
     budget.settle(await budget.reserve(**CALL), usage=Usage(1, 1), usd=0)
     with pytest.raises(BudgetExceeded, match="2 kept for the sealed test"):
         await budget.reserve(**CALL)

@@ -2,8 +2,8 @@
 
 A reservation is the most the call can use. While other calls are under way, one that does not fit waits for them to
 settle below their reservations; when nothing is under way and it still does not fit, the budget is reached. Part of the
-budget, time included, can be set aside for the sealed test, so that a run which its budget stops still ends with its
-report.
+budget, time included, can be set aside for the end (last look, sealed test), so that a run which its budget stops still
+ends with its report.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ class Budget:
     """Seconds of pauses, which no cap on hours counts."""
     reserved: Spend = field(default_factory=Spend)
     held: Spend = field(default_factory=Spend)
+    held_for: str = "the end of the run"
+    """What that part is for, in words."""
     grace_h: float = 0.0
     """What the end of a run may take beyond the cap in hours, where it takes longer than was kept for it."""
     _started: float = field(default_factory=time.monotonic)
@@ -156,7 +158,7 @@ class Budget:
             if breach is None:
                 return
             if self.reserved.calls <= max(alone, self._growing):
-                kept = f"; {breach[3]:g} kept for the sealed test" if breach[3] else ""
+                kept = f"; {breach[3]:g} kept for {self.held_for}" if breach[3] else ""
                 raise BudgetExceeded(breach[0], breach[1], breach[2], f"next call: {what}{kept}")
             await self._settled()
 
@@ -173,7 +175,7 @@ class Budget:
     def _check_time(self, role: str) -> None:
         hours = self.limits.hours
         if hours is not None and self.wall_s >= (hours - self.held.hours + self.grace_h) * 3600:
-            kept = f"; {60 * self.held.hours:.1g} min kept for the end" if self.held.hours else ""
+            kept = f"; {60 * self.held.hours:.1g} min kept for {self.held_for}" if self.held.hours else ""
             raise BudgetExceeded("hours", self.wall_s / 3600, hours, f"next call: {role}{kept}")
 
     def _breach(self, amount: Spend) -> tuple[str, float, float, float] | None:
@@ -255,18 +257,19 @@ class Budget:
         self._warned = {(kind, share) for kind, share in self._warned if getattr(limits, kind) is None}
         self._wake()
 
-    def set_aside(self, amount: Spend) -> None:
-        """Keep an amount for the end of the run; `set_aside(Spend())` frees it."""
-        self.held = amount
+    def set_aside(self, amount: Spend, what: str = "the end of the run") -> None:
+        """Keep an amount for `what`; `set_aside(Spend())` frees it."""
+        self.held, self.held_for = amount, what
 
     @contextmanager
-    def keeping(self, amount: Spend) -> Generator[None]:
-        """Keep an amount more out of reach for a while."""
-        self.held = self.held.plus(amount)
+    def keeping(self, amount: Spend, what: str) -> Generator[None]:
+        """Keep an amount more out of reach for a while, and say that all of it is kept for `what`."""
+        before = self.held_for
+        self.held, self.held_for = self.held.plus(amount), what
         try:
             yield
         finally:
-            self.held = self.held.plus(amount, -1)
+            self.held, self.held_for = self.held.plus(amount, -1), before
 
     def _warn(self) -> None:
         for kind, value, limit in (
