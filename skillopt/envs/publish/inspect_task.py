@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillopt.core.errors import ConfigError
-from skillopt.core.outcome import Missing, Outcome, Scored
+from skillopt.core.outcome import Outcome, Scored
 from skillopt.envs.publish.inspect_model import InspectModel, chat_message
-from skillopt.envs.publish.published import Published, published, reason
+from skillopt.envs.publish.published import Published, published, reason, retold, told
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -82,7 +82,7 @@ def _played(found: Published) -> Solver:
             target, judge = InspectModel(get_model()), InspectModel(get_model(role="grader"))
             rollout = await found.rollout(items[str(state.sample_id)], target, judge)
             state.messages, state.output = target.talk or state.messages, target.output or state.output
-            state.store.set(_OUTCOME, _told(rollout.outcome))
+            state.store.set(_OUTCOME, told(rollout.outcome))
             return state
 
         return solve
@@ -94,8 +94,7 @@ def _as_played(found: Published) -> Scorer:
     """The scorer where playing an item scored it."""
 
     async def score(state: TaskState) -> Score:
-        told = state.store.get(_OUTCOME)
-        return _score(Missing(told["missing"]) if "missing" in told else Scored(**told))
+        return _score(retold(state.store.get(_OUTCOME)))
 
     return _scorer(found, score)
 
@@ -112,14 +111,6 @@ def _scorer(found: Published, score: Callable[[TaskState], Awaitable[Score]]) ->
         return scored
 
     return own()
-
-
-def _told(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as Inspect's store keeps it with the sample."""
-    if not isinstance(outcome, Scored):
-        return {"missing": reason(outcome)}
-    return {"hard": outcome.hard, "soft": outcome.soft, "fail_reason": outcome.fail_reason,
-            "predicted": outcome.predicted}  # fmt: skip
 
 
 def _score(outcome: Outcome) -> Score:

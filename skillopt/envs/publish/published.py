@@ -8,15 +8,17 @@ the other library's models as target and judge (`rollout`); who can take a first
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skillopt.config import load_config, parse_overrides
 from skillopt.core.errors import ConfigError, DataError
 from skillopt.core.item import SPLIT_ALIASES, Item
+from skillopt.core.json_types import JsonObject
 from skillopt.core.offers import offers
-from skillopt.core.outcome import Missing, Outcome
+from skillopt.core.outcome import Missing, Outcome, Scored
 from skillopt.core.rollout import Rollout
 from skillopt.core.skill import Skill
 from skillopt.envs.base import Env, reseeded
@@ -91,3 +93,15 @@ def _text(skill: str | Path) -> str:
 def reason(found: Outcome) -> str:
     """Why an outcome is no score."""
     return found.error if isinstance(found, Missing) else "not scored"
+
+
+def told(found: Outcome) -> JsonObject:
+    """An outcome as another library's records keep it."""
+    if not isinstance(found, Scored):
+        return {"missing": reason(found)}
+    return {"hard": found.hard, "soft": found.soft, "fail_reason": found.fail_reason, "predicted": found.predicted}
+
+
+def retold(kept: Mapping[str, Any]) -> Outcome:
+    """The outcome of `told`."""
+    return Missing(str(kept["missing"])) if "missing" in kept else Scored(**kept)

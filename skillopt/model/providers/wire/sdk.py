@@ -119,8 +119,10 @@ def openai_transport(timeout_s: float, base_url: str) -> OpenAITransport:
     """Connections for `openai` to one host: through aiohttp where it is installed, at two thirds of the CPU time."""
     from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
 
-    transport = DefaultAioHttpClient if find_spec("aiohttp") is not None else DefaultAsyncHttpxClient
-    return transport(timeout=timeout_s, follow_redirects=False, **_route(base_url))
+    if find_spec("aiohttp") is not None:
+        with contextlib.suppress(RuntimeError):  # before 3.0 the SDK's transport for it is a package of its own
+            return DefaultAioHttpClient(timeout=timeout_s, follow_redirects=False, **_route(base_url))
+    return DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False, **_route(base_url))
 
 
 def anthropic_transport(timeout_s: float, base_url: str) -> AnthropicTransport:
