@@ -32,6 +32,10 @@ class Answers(Protocol):
 
     def close(self) -> None: ...
 
+    def abandon(self) -> None:
+        """Cut the connection, from any thread: whoever waits on it fails at once. Never raises."""
+        ...
+
 
 class RemoteAnswers(Protocol):
     """Where shared answers are, and how they are reached. `name` is for people, without credentials."""
@@ -102,9 +106,10 @@ class RemoteReader:
         self._report(f"shared answers are not used any more: {why}")
 
     def close(self) -> None:
-        """Ask no more. What is under way is not waited for."""
+        """Ask no more. What is under way is cut off: the interpreter waits for this thread when it ends."""
         self.off = True
         answers, self._answers = self._answers, None
         if answers is not None:
+            answers.abandon()
             self._thread.submit(answers.close)
         self._thread.shutdown(wait=False)

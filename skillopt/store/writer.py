@@ -19,6 +19,8 @@ from skillopt.store.remote import Answers, RemoteAnswers
 _Shared: TypeAlias = "Database | Answers"
 
 _SHARED_BUSY_S = 10.0
+LAST_S = 10.0
+"""Seconds that a run's end waits for a server to take the last answers."""
 
 
 class BackgroundWriter:
@@ -27,6 +29,7 @@ class BackgroundWriter:
     def __init__(self, local: Path, shared: Path | RemoteAnswers | None) -> None:
         self._local_path, self._shared_place = local, shared
         self._given_up = False
+        self._server: Answers | None = None
         self._jobs: queue.SimpleQueue[Row | str] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._problem: str = ""
@@ -57,7 +60,11 @@ class BackgroundWriter:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put("stop")
-            thread.join()
+            thread.join(None if isinstance(self._shared_place, Path) else LAST_S)
+            if thread.is_alive() and self._server is not None:
+                self._server.abandon()
+                self.report(f"the last answers were not shared: the server took none for {LAST_S:g} s")
+                thread.join(LAST_S)
 
     def _put(self, job: Row | str) -> None:
         self._jobs.put(job)
@@ -94,7 +101,7 @@ class BackgroundWriter:
             if shared is None and isinstance(place, Path):
                 shared = Database(place, busy_timeout_s=_SHARED_BUSY_S)
             elif shared is None:
-                shared = cast("RemoteAnswers", place).connect()
+                shared = self._server = cast("RemoteAnswers", place).connect()
             shared.insert_many(rows)
         except JournalError as fault:
             self._given_up = not isinstance(place, Path)  # a server that is away is not waited for at each answer

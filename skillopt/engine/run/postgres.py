@@ -6,10 +6,12 @@ hold a password: it is shown nowhere, messages name host and database.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -107,6 +109,13 @@ class PostgresAnswers:
         """Idempotent."""
         with self._typed():
             self._connection.close()
+
+    def abandon(self) -> None:
+        """Shut the socket: a server or a proxy may hold a connection open and say nothing for ever."""
+        import psycopg
+
+        with suppress(OSError, psycopg.Error), socket(fileno=os.dup(self._connection.fileno())) as held:
+            held.shutdown(SHUT_RDWR)
 
     @contextmanager
     def _typed(self) -> Generator[None]:
