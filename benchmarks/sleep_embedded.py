@@ -3,7 +3,9 @@
 `DIR` holds interactive session files of Claude Code, Codex and Copilot CLI (`*interactive*.jsonl`). Each is laid into a
 throw-away home `--copies` times under session names of its own, its directory rewritten to a throw-away project; then
 `skillopt-sleep run` is held with the embedded model's own endpoint as the only backend, and its answer printed. What a
-model of 1.5 billion parameters makes of it is the result, whatever it is. Needs `skillopt model pull`.
+model of 1.5 billion parameters makes of it is the result, whatever it is. Needs `skillopt model pull`. One call at a
+time and short replies, because on two cores four long ones at once each pass the call's 240 s and are asked again; a
+night that its caps stopped is said to be none.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from skillopt.model.local.catalogue import load_catalogue
 from skillopt.model.local.modelfile import cache_directory, find_present
 from skillopt.model.local.server import running
 from skillopt.model.local.settings import EngineSettings
+from skillopt.sleep.calls import spent_of
+from skillopt.store.journal import Journal
 
 _PLACES = {
     "claude": ".claude/projects/{slug}/{id}.jsonl",
@@ -54,7 +58,8 @@ def lay_out(source: Path, home: Path, project: Path, copies: int) -> int:
 async def night(url: str, model: str, root: Path, options: list[str]) -> int:
     """Hold the night as a process of its own; its exit code."""
     homes = {"CLAUDE_CONFIG_DIR": ".claude", "CODEX_HOME": ".codex", "COPILOT_HOME": ".copilot"}
-    environ = {**os.environ, **{name: str(root / "home" / folder) for name, folder in homes.items()},
+    slow = {"SKILLOPT_SLEEP_WORKERS": "1", "SKILLOPT_SLEEP_COMPAT_MAX_TOKENS": "400"}
+    environ = {**slow, **os.environ, **{name: str(root / "home" / folder) for name, folder in homes.items()},
                "SKILLOPT_SLEEP_HOME": str(root / "state"), "OPENAI_BASE_URL": url,
                "OPENAI_API_KEY": "unused"}  # fmt: skip
     command = [sys.executable, "-m", "skillopt.sleep", "run", "--project", str(root / "shop"), "--yes", "--json",
@@ -81,8 +86,13 @@ async def main(transcripts: Path, copies: int, context: int, options: list[str])
         async with running(file, EngineSettings(n_ctx=context, private=False)) as engine:
             code = await night(engine.base_url, entry.name, root, options)
         print(json.dumps({"exit": code, "minutes": round((time.monotonic() - began) / 60, 1)}))
-        for report in root.glob("shop/.skillopt-sleep/staging/*/report.md"):
+        reports = list(root.glob("shop/.skillopt-sleep/staging/*/report.md"))
+        for report in reports:
             print(report.read_text(encoding="utf-8"))
+        if not reports:
+            paid = [spent_of(Journal.open(path, replay=True), workers=1).calls
+                    for path in root.glob("state/projects/*/nights/*/journal.sqlite")]  # fmt: skip
+            print(f"no whole night: it was stopped after {sum(paid)} calls and staged nothing")
     return 0
 
 

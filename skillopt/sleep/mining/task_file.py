@@ -145,7 +145,7 @@ def _task(entry: JsonValue, where: str, problem_of: Callable[[Check], str]) -> T
         len(c) > MAX_CONTEXT for c in _list(said, "context", where)
     ):
         raise TaskFileError(f"{where}: context must be at most {MAX_CONTEXT_PARTS} texts of {MAX_CONTEXT} characters")
-    values: dict[str, object] = {"cluster_id": str(said["id"]).rsplit(".", 1)[0], "project": ""}
+    values: dict[str, object] = {"cluster_id": str(said["id"]).rsplit(".", 1)[0], "project": "", "tier": "text"}
     for name in said:
         values[name] = (
             _list(said, name, where) if name in _LISTS else _text(said, name, where) if name != "judge" else None

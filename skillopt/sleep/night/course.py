@@ -57,7 +57,7 @@ async def hold(bench: Bench, evidence: EvidenceLog, say: Callable[[str], None]) 
     lessons = _lessons(inputs, replies)
     result = NightResult(inputs, "nothing_to_do", "", (), tuple(lessons), headroom, documents, documents)
     if not any(lesson.failed for lesson in lessons):
-        reason = "no train task fails" if lessons else "there is no train task that can be replayed"
+        reason = "no train task fails" if lessons else _nothing_to_replay(inputs)
         return replace(result, reason=reason)
     kinds: list[KindResult] = []
     for kind in _kinds(bench):
@@ -78,6 +78,15 @@ async def hold(bench: Bench, evidence: EvidenceLog, say: Callable[[str], None]) 
         result = replace(result, sealed=await _sealed(bench, result))
     evidence.write("cycle", "end", verdict=verdict, reason=reason)
     return result
+
+
+def _nothing_to_replay(inputs: NightInputs) -> str:
+    without = sum(task.reference_kind == "none" for task in inputs.tasks)
+    elsewhere = sum(task.reference_kind != "none" and task.tier != "text" for task in inputs.tasks)
+    parts = [f"{without} have no check that a reply can be scored by"] if without else []
+    parts += [f"{elsewhere} need tools or files"] if elsewhere else []
+    told = f": of {len(inputs.tasks)} tasks {' and '.join(parts)}" if parts else ""
+    return f"there is no train task that can be replayed{told}"
 
 
 def remember(bench: Bench, result: NightResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags, add_source_flags
@@ -35,7 +36,8 @@ async def _one(call: Call) -> int:
     output = call.text("output")
     if output:
         file = TaskFile(
-            tasks=tuple(draft.task for draft in seen.selection.drafts),
+            # A person who adds a check means a reply's text, as far as the file does not say otherwise.
+            tasks=tuple(replace(draft.task, tier="text") for draft in seen.selection.drafts),
             project=str(paths.project),
             transcript_source=",".join(resolved.settings.transcript_source),
             n_sessions=seen.sessions,
@@ -48,6 +50,12 @@ async def _one(call: Call) -> int:
     for line in survey_lines(seen):
         call.out(line)
     if output:
-        call.out(f'tasks are in {output}: look at them, add checks, set "reviewed": true, then')
+        call.out(
+            f"tasks are in {output}: look at them, and give each one a check in place of its reference_kind, for example"
+        )
+        call.out(
+            '  "reference_kind": "rule", "judge": {"kind": "rule", "checks": [{"op": "contains", "arg": "Breaking"}]}'
+        )
+        call.out('or "reference_kind": "rubric", "reference": "a point on each line"; then set "reviewed": true and')
         call.out(f"  skillopt-sleep run --tasks-file {output}")
     return 0
