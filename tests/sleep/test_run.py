@@ -275,10 +275,25 @@ def _task_file(ask, **changes: object) -> Path:
     assert ask("harvest", "--output", str(path))[0] == 0
     file = json.loads(path.read_text())
     for task in file["tasks"]:
-        task |= {"reference_kind": "rule", "tier": "text",
+        task |= {"reference_kind": "rule",
                  "judge": {"kind": "rule", "checks": [{"op": "regex", "arg": r"\ABreaking"}]}}  # fmt: skip
     path.write_text(json.dumps({**file, "reviewed": True, **changes}))
     return path
+
+
+def test_the_night_that_waits_is_named_after_one_that_found_nothing(ask) -> None:
+    path = _task_file(ask)
+    assert ask("run", *NIGHT, "--tasks-file", str(path))[0] == 0
+    waiting = json.loads(ask("status", "--json")[1])["night"]
+    bare = json.loads(path.read_text())
+    for task in bare["tasks"]:
+        task |= {"reference_kind": "none", "judge": None}
+    path.write_text(json.dumps(bare))
+    told = json.loads(ask("run", *NIGHT, "--tasks-file", str(path))[1])
+    n = len(bare["tasks"])
+    assert told["no_edits_reason"].endswith(f"of {n} tasks {n} have no check that a reply can be scored by")
+    assert f"next: skillopt-sleep review {waiting}, then skillopt-sleep adopt {waiting}" in ask("status")[1]
+    assert ask("adopt")[0] == 2 and ask("adopt", waiting, "--all", "--yes")[0] == 0
 
 
 def _nights(tmp_path: Path) -> list[str]:

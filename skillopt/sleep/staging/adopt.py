@@ -131,7 +131,8 @@ def _chosen(night: StagedNight, selection: Selection) -> list[tuple[StagedTarget
         if edits:
             chosen.append((target, edits))
     if not chosen:
-        raise Refused(f"nothing of night {night.manifest.night} is left to adopt under this choice")
+        raise Refused(f"nothing of night {night.manifest.night} is left to adopt under this choice",
+                      hint="skillopt-sleep status names the nights that wait: adopt NIGHT")  # fmt: skip
     return chosen
 
 

@@ -50,9 +50,7 @@ async def _one(call: Call) -> int:
     for line in survey_lines(seen):
         call.out(line)
     if output:
-        call.out(
-            f"tasks are in {output}: look at them, and give each one a check in place of its reference_kind, for example"
-        )
+        call.out(f"tasks are in {output}: look at them, give each a check in place of its reference_kind, such as")
         call.out(
             '  "reference_kind": "rule", "judge": {"kind": "rule", "checks": [{"op": "contains", "arg": "Breaking"}]}'
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skillopt.core.errors import JournalError
-from skillopt.core.json_types import JsonValue, as_array, as_object
+from skillopt.core.json_types import JsonValue, as_array, as_object, as_text
 from skillopt.sleep.cli.call import Call
 from skillopt.sleep.cli.flags import add_place_flags
 from skillopt.sleep.errors import StagingError
@@ -124,5 +124,10 @@ def told(facts: dict[str, JsonValue]) -> list[str]:
     if facts["staging_error"]:
         lines.append(f"a staged night cannot be read: {facts['staging_error']}")
     if facts["has_pending_proposal"]:
-        lines.append("next: skillopt-sleep review, then skillopt-sleep adopt or skillopt-sleep reject --why TEXT")
+        waiting = max(as_text(as_object(row).get("night")) for row in as_array(facts["staged_targets"]))
+        night = (
+            "" if waiting == facts["night"] else f" {waiting}"
+        )  # review, adopt and reject take the newest by themselves
+        lines.append(f"next: skillopt-sleep review{night}, then skillopt-sleep adopt{night} or "
+                     f"skillopt-sleep reject{night} --why TEXT")  # fmt: skip
     return lines
