@@ -3,12 +3,14 @@
     python -m benchmarks.real_tasks --task banking --rule proof --seed 1 --out DIR [--data ../shared/data]
     python -m benchmarks.real_tasks --summary DIR
 
-One call makes one run and writes one line, `DIR/TASK-RULE-SEED.json`; an interrupted one goes on when it is given
-again, and a finished one prints its line. A rule has so many steps that it comes near TARGET_CALLS; the published
-steps are cut there by `budget.max_calls`, the optimizer's calls included. `banking`: Banking77's messages on
-twelve intents that are easily taken for each other; `labels`: the same, half of the intents being named in the prompt.
-`adjectives`: BIG-Bench Hard's hyperbaton, two options. Items are cut by seed; the data is read where it lies and no
-item is kept in the repository. Times mean something on an otherwise idle machine only.
+One call makes one run and writes one line, `DIR/TASK-RULE-SEED.json`. One that was interrupted or killed at any moment
+goes on when it is given again: files are written whole, answers are in the run's journal, and a training process that
+outlived a kill holds the run's lock until it ends. A finished one prints its line. A rule has so many steps that it
+comes near TARGET_CALLS; the published steps are cut there by `budget.max_calls`, the optimizer's calls included.
+`banking`: Banking77's messages on twelve intents that are easily taken for each other; `labels`: the same, half of the
+intents being named in the prompt. `adjectives`: BIG-Bench Hard's hyperbaton, two options. Items are cut by seed; the
+data is read where it lies and no item is kept in the repository. Times mean something on an otherwise idle machine
+only.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from skillopt.store.atomic import write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -98,14 +104,14 @@ def prepare(task: str, rule: str, seed: int, place: Path, data: Path) -> Path:
     for split, size in SIZES.items():
         file = place / "data" / split / "items.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(unique[begin : begin + size], indent=1), encoding="utf-8")
+        write_text(file, json.dumps(unique[begin : begin + size], indent=1))
         begin += size
     settings = steps_of(rule)
     settings["_base_"] = str(ROOT / "configs" / "demo" / "default.yaml")
     settings["train"] |= {"batch_size": 20, "seed": seed}
     settings["env"] = env | {"split_dir": str(place / "data"), "out_root": str(place / "run")}
     config = place / "config.yaml"
-    config.write_text(yaml.safe_dump(settings, sort_keys=True), encoding="utf-8")
+    write_text(config, yaml.safe_dump(settings, sort_keys=True))
     return config
 
 
@@ -143,9 +149,11 @@ def run(task: str, rule: str, seed: int, out: Path, data: Path) -> str:
     if result.is_file():
         return result.read_text(encoding="utf-8").strip()
     config = prepare(task, rule, seed, out / name, data)
-    subprocess.run([sys.executable, "-m", "skillopt", "train", "--config", str(config)], check=True, cwd=ROOT)
+    ended = subprocess.run([sys.executable, "-m", "skillopt", "train", "--config", str(config)], cwd=ROOT).returncode
+    if ended:
+        raise SystemExit(f"{name}: the run ended with exit code {ended}; give the same command again")
     line = json.dumps(line_of(task, rule, seed, out / name / "run"))
-    result.write_text(line + "\n", encoding="utf-8")
+    write_text(result, line + "\n")
     return line
 
 
