@@ -211,8 +211,12 @@ class FactorialTrainer:
         evidence = Evidence(total=len(self._context.selection) * self._context.config.evaluation.repeats)
         lines = "1 line" if len(kept) == 1 else f"{len(kept)} lines"
         reason = f"a draft of {lines}, believed to be worth {100 * gain:+.1f} points; proven at the end"
-        edits: tuple[Edit, ...] = tuple(search.pool.factors[n].edit for n in sorted(kept))
         dropped = draft == self._context.initial
+        if dropped:
+            reason = "the draft is dropped: " + (
+                "its lines together would spell a sealed answer" if kept else "no line is believed to help any more"
+            )
+        edits: tuple[Edit, ...] = tuple(search.pool.factors[n].edit for n in sorted(kept))
         verdict = Verdict("reject" if dropped else "draft", None, evidence, reason)
         return Decision(draft, plan.origin, plan.step, verdict, draft=draft, edits=edits, dropped=dropped)
 

@@ -84,3 +84,9 @@ async def test_a_look_that_was_cut_off_is_told_as_that(run: Run) -> None:
     assert "No draft was proven" in text and "unproven: not looked at: the line was cut" in text
     assert "goes on to its look when you type the same command again" in text
     assert "add selection items" not in text
+
+
+async def test_a_draft_that_is_dropped_is_told_as_that(run: Run) -> None:
+    done = await run(sizes=SIZES | {"train": 24, "test": 24}, **FACTORIAL, train__seed=13)
+    dropped = [r["reason"] for r in done.history if r["action"] == "reject"]
+    assert dropped == ["the draft is dropped: no line is believed to help any more"]
