@@ -154,6 +154,17 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
         ([{"Frage": f"q{n}", "Antwort": f"a{n}", "Thema": f"t{n}"} for n in range(30)], "the field 'Antwort' (by", ""),
         ([{"question": "q", "answer": "a"}] * 12, "", "1 item (12 rows, exact copies counted once)"),
         ([{"question": f"q{n}", "answer": f"a{n}", "Split": "test"} for n in range(30)], "", "marked split=test"),
+        ([{"text": f"q{n}", "labels": [["bug"], ["bug", "ads"], ["ads", "mail"]][n % 3]} for n in range(30)],
+         "the lists hold the same 3 values again and again (ads, bug, mail): labels or a ranking", ""),
+        ([{"query": f"q{n}", "answer": ["abc", "bca", "cab"][n % 3].replace("", " ").split()} for n in range(30)],
+         "any one of an item's is right here", ""),
+        ([{"question": f"q{n}", "answer": [f"a{n}", f"the a{n}", f"b{n}"]} for n in range(30)],
+         "where an item lists several right answers, any one of them is right", ""),
+        ([{"text": f"q{n}", "label": ["bug", "ads", "ads; bug"][n % 3]} for n in range(30)],
+         "'ads; bug' is several labels joined", ""),
+        ([{"prompt": f"def f{n}(x):", "answer": f"    return x + {n}", "entry_point": "f", "test": f"assert f{n}(1)"}
+          for n in range(30)], "", "the items bring tests (test, entry_point)"),
+        ([{"question": f"q{n}", "answer": f"1.{100 + n},50"} for n in range(30)], "decimal comma", ""),
     ],
 )  # fmt: skip
 def test_what_is_guessed_and_what_is_asked_for(tmp_path, rows, says, refused):

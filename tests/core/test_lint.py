@@ -336,3 +336,37 @@ def test_no_text_makes_lint_raise_and_findings_are_in_order(lines):
     found = lint(document("\n".join(lines), exists=lambda path: False, base="x", tokens=1))
     assert [f.line for f in found] == sorted(f.line for f in found)
     assert all(0 <= f.line <= len(lines) + 1 for f in found)
+
+
+def test_what_packages_ship_is_not_taken_for_a_fault():
+    """Each line stood in a file of a package registry, where it was a false finding."""
+    text = """# A
+
+Choose those of the user's context and say why. These include:
+
+- one
+
+Choose those of the user's context and say why. These include:
+
+The MLflow GenAI documentation is at: https://a.example/genai
+The MLflow ML documentation is at: https://a.example/ml
+- ```options``` says what is done; see [more](#declaring-program-variable) and [that](#more-1), [it](#-wave)
+## Declaring _program_ variable
+## More
+## More
+## 👋 Wave
+Strings and more
+----------------
+<a name="there"></a> is where [this](#there), [those](#strings-and-more) and [these](#read-it-now) go.
+### [Read](https://a.example) it `now`
+- Release GPG key: F3EF5F62A87FC27A22E643F714CE4FF5015AA242
+- search --page-token "eyJvZmZzZXQiOiA1MH0="
+- connect to redis://user:pass@localhost:6379
+"""
+    assert rules(f"---\nname: x\ndescription: Use for x.\n---\n{text}", directory="x") == []
+    kept = "- Wait for the reply of the server first.\n- Wait for the reply of the server at first.\n"
+    assert "duplicate.near" in rules(f"# A\n\n{kept}")
+    assert "reference.anchor" in rules("# A\n\n[b](#b)\n\n- ```x``` and\n")
+    assert "secret" in rules(
+        "# A\n\n- F3EF5F62A87FC27A22E643F714CE4FF5015AA242 is the api_key: sk-a1B2c3D4e5F6g7H8i9J0k1L2\n"
+    )

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any, cast
 
 from skillopt.api.project.fields import Fields, Undecided
+from skillopt.api.project.several import said_of_joined, said_of_several, tests_of
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.envs.data.fields import shown_value, value_at
@@ -30,6 +31,8 @@ _LONG = 25
 _SENTENCE = 8
 """Words from which it is said that a reply has to repeat them."""
 _BOUND = re.compile(r"[<>≤≥≈~±]")
+_GROUPED_COMMA = re.compile(r"\d\.\d{3},\d")
+"""A number with groups by points: its comma is the decimal one."""
 _RULES = ("exact", "normalised", "contains", "json_fields", "module:function")
 
 
@@ -54,6 +57,14 @@ def judging_of(path: str | Path, rows: Sequence[Mapping[str, Any]], fields: Fiel
     if fields.choices and (found := _choices(rows, fields)):
         return found
     flat = [text.strip() for texts in golds for text in texts]
+    if tests := tests_of(rows, flat):
+        raise Undecided(
+            f"{path}: the right answers are programs and the items bring tests ({', '.join(tests)}): another program "
+            "that passes them is as good, and no rule tells",
+            "--scorer",
+            ["module:function"],
+            " (a function of your own that runs them)",
+        )
     inside = [entry for value in known if isinstance(value, list) for entry in cast("list[Any]", value)]
     if any(isinstance(entry, Mapping) for entry in inside):
         raise Undecided(
@@ -66,11 +77,18 @@ def judging_of(path: str | Path, rows: Sequence[Mapping[str, Any]], fields: Fiel
     if flat and all(MARK in text for text in flat) and all(len(numbers_in(text)) == 1 for text in marked):
         why = f"the right answers are worked solutions; what counts is the number behind the last {MARK}"
         return Judging({"name": "numeric"}, why, answer_after=MARK)
-    return _plain(path, rows, fields, flat, listed=any(isinstance(value, list) for value in known))
+    listed = any(isinstance(value, list) for value in known)
+    return _plain(path, rows, fields, flat, listed=listed, said=said_of_several(golds) if listed else ())
 
 
 def _plain(
-    path: str | Path, rows: Sequence[Mapping[str, Any]], fields: Fields, golds: Sequence[str], *, listed: bool
+    path: str | Path,
+    rows: Sequence[Mapping[str, Any]],
+    fields: Fields,
+    golds: Sequence[str],
+    *,
+    listed: bool,
+    said: tuple[str, ...],
 ) -> Judging:
     distinct = list(dict.fromkeys(golds))
     if _are_letters(rows, fields, distinct):
@@ -80,8 +98,8 @@ def _plain(
         why = f"{len(labels)} right answers come back again and again"
         other = [f"{', '.join(map(repr, more))} as {label!r}" for label, more in spelt.items() if more]
         odd = ("spellings that differ in case or spacing alone are one label: " + "; ".join(other),) if other else ()
-        return Judging({"name": "labels", "labels": labels}, why, said=odd)
-    if _are_numbers(golds, comma=False):
+        return Judging({"name": "labels", "labels": labels}, why, said=(*odd, *said_of_joined(labels)))
+    if not any(_GROUPED_COMMA.search(gold) for gold in golds) and _are_numbers(golds, comma=False):
         return Judging({"name": "numeric"}, "all right answers are numbers")
     if _are_numbers(golds, comma=True):
         return Judging({"name": "numeric", "decimal": "comma"}, "all right answers are numbers, with a decimal comma")
@@ -96,7 +114,6 @@ def _plain(
             _RULES,
             "; a judge: write scorer {name: rubric, text: …} into config.yaml afterwards",
         )
-    said = ("where an item lists several right answers, any one of them is right",) if listed else ()
     if words > _SENTENCE:
         said += (f"half of the right answers have {words:g} words or more, and only a reply with those words is right",)
     if _loses(distinct):

@@ -17,7 +17,8 @@ from skillopt.core.skill import MARKERS, Skill
 
 Severity = Literal["error", "warning"]
 
-_FENCE = re.compile(r"^\s*(?:[-*+>]\s+)*(`{3,}|~{3,})")
+_FENCE = re.compile(r"^\s*(?:[-*+>]\s+)*(`{3,}(?![^\n]*`)|~{3,})")
+"""A line with more backticks behind the first ones is code inside a sentence, and opens nothing."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ _LOUD_COUNT, _LOUD_DENSITY = 6, 0.02
 
 _MARK = re.compile(r"^\s*(?:[-*+•]|\d+[.)])?\s*")
 _TABLE = re.compile(r"^\s*(?:\||#{1,6}\s|>|!?\[[^\]]*\]\([^)]*\)\s*$)")
+_LEADS = re.compile(r":\W*$")
+"""What only leads to the lines below it says what they say."""
 _NEGATION = frozenset(
     words_of(
         "never not no don dont doesn cannot cant avoid without neither nor stop refuse forbidden mustn mustnt shouldn "
@@ -46,6 +48,7 @@ _LOUD = re.compile(
     r"(?<![\w-])(?:MUST|ALWAYS|NEVER|CRITICAL|IMPORTANT|MANDATORY|REQUIRED|WARNING|DO NOT|ONLY)(?![\w-])"
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_NAME = re.compile(r"(?<=[^\s.:!?] )[A-Z]\w*|https?://\S+")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ class _Rule:
         return tuple(w for w in self.words if any(map(str.isdigit, w)))
 
     @property
+    def names(self) -> frozenset[str]:
+        """What it is about by name, where the name stands inside the sentence or is an address."""
+        found = (name.casefold() for name in _NAME.findall(self.text))
+        return frozenset(name for name in found if not {name} & (_EMPHASIS | _NEGATION))
+
+    @property
     def forbids(self) -> bool:
         return any(w in _NEGATION for w in self.words)
 
@@ -78,7 +87,7 @@ def prose_rules(document: Document) -> Iterator[Finding]:
 
 def _rules(document: Document) -> Iterator[_Rule]:
     for n, line in document.body:
-        if _TABLE.match(line):
+        if _TABLE.match(line) or _LEADS.search(line):
             continue
         text = _MARK.sub("", line).strip()
         words = tuple(words_of(text.replace("'", "").replace("’", "")))
@@ -107,7 +116,7 @@ def _pairs(rules: list[_Rule]) -> Iterator[Finding]:
         shared = len(a & b)
         if not shared or shared < _SAME_TOPIC * len(a | b) or one.numbers != other.numbers:
             continue
-        if a ^ b in OPPOSITES or one.forbids != other.forbids:
+        if a ^ b in OPPOSITES or one.forbids != other.forbids or one.names != other.names:
             continue
         if SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR:
             yield Finding(

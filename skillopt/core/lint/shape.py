@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -19,6 +20,10 @@ _CODE = re.compile(r"`[^`]*`")
 _TEMPLATE = re.compile(r"[$%{}<>*]")
 """Marks of a link that is an example of one."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ANCHOR = re.compile(r"<\w+\s[^>]*?\b(?:id|name)\s*=\s*[\"']?([^\s\"'>]+)")
+_UNDERLINE = re.compile(r"\s{0,3}(?:=+|-+)\s*$")
+_LINKED = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_EMPHASISED = re.compile(r"(?<!\w)(_{1,2})(\S(?:[^_\n]*\S)?)\1(?!\w)")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
 
 
@@ -68,7 +73,7 @@ def _size(document: Document) -> Iterator[Finding]:
 
 
 def _references(document: Document) -> Iterator[Finding]:
-    headings = {_slug(m[1]) for _, line in document.body if (m := _HEADING.match(line))}
+    headings = _anchors(document)
     for n, line in document.body:
         linked: set[str] = set()
         prose = _CODE.sub("``", line)
@@ -112,6 +117,22 @@ def _link(document: Document, n: int, target: str, headings: set[str]) -> Iterat
         )
 
 
+def _anchors(document: Document) -> set[str]:
+    """What a link inside the document can name: headings as GitHub counts them, and anchors in HTML."""
+    found: set[str] = set()
+    often: Counter[str] = Counter()
+    before = ""
+    for _, line in document.body:
+        found.update(name.casefold() for name in _ANCHOR.findall(line))
+        heading = m[1] if (m := _HEADING.match(line)) else before if before and _UNDERLINE.match(line) else None
+        if heading is not None:
+            slug = _slug(heading)
+            found.add(f"{slug}-{often[slug]}" if often[slug] else slug)
+            often[slug] += 1
+        before = line.strip()
+    return found
+
+
 def _slug(heading: str) -> str:
-    plain = re.sub(r"[^\w\s-]", "", heading.casefold())
-    return re.sub(r"\s", "-", plain.strip())
+    shown = _EMPHASISED.sub(r"\2", _LINKED.sub(r"\1", heading))
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", shown.strip().casefold()))

@@ -17,7 +17,7 @@ from skillopt.sleep.proposal.rules import END, MARKER, START, Dropped, RuleEdit,
 
 _BULLET = "- "
 HEADER = ("## Learned preferences", "", "Maintained by SkillOpt-Sleep; review with `skillopt-sleep status`.", "")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}(?![^\n]*`)|~{3,})")
 _BOM = "\ufeff"
 
 
