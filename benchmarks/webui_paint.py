@@ -1,7 +1,9 @@
-"""First paint of the dashboard's views: a real Chromium on runs of 40 steps × 200 items and 400 steps × 2,000 items.
+"""First paint and memory of the dashboard: a real Chromium on runs of 40 steps × 200 items, 400 × 2,000, and one of
+100,000 rollouts.
 
 Prints seconds from asking to the first contentful paint, each view once cold (first time after the server's start) and
-the median of three warm ones, and the server's memory afterwards. `--small` leaves out the large run.
+the median of three warm ones, and the server's memory afterwards; then with 20 pages open, as tabs of one browser, and
+with 20 listeners beside, as of 20 browsers. `--small` takes the smallest run alone.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
+
+import httpx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -19,6 +24,7 @@ from benchmarks.large_run import write_large_run
 from tests.webui.browser.rig import MISSING, browser, serving
 
 VIEWS = ("watch", "result", "lineage", "skill", "items", "answers", "worth", "review", "cost")
+OPEN = 20
 PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
 
 
@@ -39,10 +45,34 @@ def memory(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
+def many(driver, page: str, pid: int, name: str) -> None:
+    """The same with many pages open."""
+    first = driver.current_window_handle
+    for number in range(OPEN):
+        driver.switch_to.new_window("tab")
+        paint(driver, f"{page}/{VIEWS[number % len(VIEWS)]}")
+    seconds = statistics.median(paint(driver, f"{page}/watch") for _ in range(3))
+    print(f"{name} {OPEN} tabs open: memory {memory(pid):.0f} MB, watch {seconds:.2f} s", flush=True)
+    with ExitStack() as stack:
+        client = stack.enter_context(
+            httpx.Client(trust_env=False, timeout=60, limits=httpx.Limits(max_connections=OPEN))
+        )
+        for _ in range(OPEN):
+            lines = stack.enter_context(client.stream("GET", f"{page}/live")).iter_lines()
+            next(line for line in lines if line.startswith("data:"))
+        seconds = statistics.median(paint(driver, f"{page}/watch") for _ in range(3))
+        print(f"{name} and {OPEN} listeners: memory {memory(pid):.0f} MB, watch {seconds:.2f} s", flush=True)
+    for handle in driver.window_handles:
+        if handle != first:
+            driver.switch_to.window(handle)
+            driver.close()
+    driver.switch_to.window(first)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
-    sizes = [(40, 200)] if parser.parse_args().small else [(40, 200), (400, 2000)]
+    sizes = [(40, 200)] if parser.parse_args().small else [(40, 200), (80, 2000), (400, 2000)]
     if MISSING:
         print(f"skipped: {MISSING}")
         return
@@ -61,7 +91,11 @@ def main() -> None:
                             f"{steps}x{items} {view:8} cold {cold:.2f} s  warm {statistics.median(warm):.2f} s",
                             flush=True,
                         )
-                    print(f"{steps}x{items} memory of the server: {memory(server.process.pid):.0f} MB", flush=True)
+                    count = sum(path.read_bytes().count(b"\n") for path in root.rglob("results.jsonl"))
+                    print(
+                        f"{steps}x{items}: {count:,} rollouts; server {memory(server.process.pid):.0f} MB", flush=True
+                    )
+                    many(driver, page, server.process.pid, f"{steps}x{items}")
         finally:
             driver.quit()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -23,7 +24,11 @@ async def show(request: Request) -> Response:
     state = state_of(request)
     rows = await run_in_threadpool(state.runs.rows)
     launches = await run_in_threadpool(state.launches.all)
-    waiting = [each for each in launches if each.state in ("queued", "failed")]
+    listed = {run_id for run_id, _ in rows}
+    waiting = [
+        each for each in launches
+        if each.state in ("queued", "failed") or (each.state == "started" and id_of(Path(each.out)) not in listed)
+    ]  # fmt: skip
     return frame.render(request, "home.html", rows=rows, roots=state.runs.roots, waiting=waiting[-20:], id_of=id_of)
 
 

@@ -37,20 +37,29 @@ async function refresh() {
   if (again) { again = false; refresh(); }
 }
 
+// A browser keeps six connections to one server for all its tabs: a page that nobody sees gives its own back, and catches
+// up when it is seen again.
 function listen(address) {
-  const stream = new EventSource(address);
-  let lost = false;
-  stream.addEventListener("parts", (event) => {
-    for (const [id, html] of Object.entries(JSON.parse(event.data))) {
-      const place = document.getElementById(id);
-      if (place) place.innerHTML = html;
-    }
-    document.dispatchEvent(new CustomEvent("parts"));
-  });
-  stream.addEventListener("changed", () => { if (document.querySelector("[data-live][id]")) refresh(); });
-  stream.addEventListener("open", () => { root.classList.remove("offline"); if (lost) refresh(); lost = false; });
-  stream.addEventListener("error", () => { lost = true; root.classList.add("offline"); });
-  addEventListener("pagehide", () => stream.close());
+  let stream = null, lost = false;
+  const begin = () => {
+    stream = new EventSource(address);
+    stream.addEventListener("parts", (event) => {
+      for (const [id, html] of Object.entries(JSON.parse(event.data))) {
+        const place = document.getElementById(id);
+        if (place) place.innerHTML = html;
+      }
+      document.dispatchEvent(new CustomEvent("parts"));
+    });
+    stream.addEventListener("changed", () => { if (document.querySelector("[data-live][id]")) refresh(); });
+    stream.addEventListener("open", () => { root.classList.remove("offline"); if (lost) refresh(); lost = false; });
+    stream.addEventListener("error", () => { lost = true; root.classList.add("offline"); });
+  };
+  const end = () => { stream?.close(); stream = null; lost = true; };
+  const follow = () => { if (document.hidden) end(); else if (!stream) begin(); };
+  follow();
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pageshow", follow);
+  addEventListener("pagehide", end);
 }
 const run = document.body.dataset.run;
 if (run) listen(`/run/${run}/live?at=${encodeURIComponent(document.body.dataset.mark)}`);
