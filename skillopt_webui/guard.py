@@ -112,7 +112,7 @@ class Guard:
                 return None
             return PlainTextResponse("open the address with ?token=... that the server printed\n", 401)
         if "token" in request.query_params and request.method in SAFE:
-            return RedirectResponse(request.url.remove_query_params("token").path or "/", 303)
+            return RedirectResponse("/" + request.url.path.lstrip("/\\"), 303)  # `//name` would be another server
         if request.method in SAFE and request.scope["path"] not in TRYING:
             return None
         if not _from_us(request.headers, typed=request.method in SAFE):
@@ -131,7 +131,12 @@ class Guard:
         except ValueError:
             return False
         known = (name.hostname or "").lower()
-        return (f"[{known}]" if ":" in known else known) in self._settings.hosts and not name.username and port != 0
+        return (
+            (f"[{known}]" if ":" in known else known) in self._settings.hosts
+            and name.netloc == host
+            and not name.username
+            and port != 0
+        )
 
 
 def _from_us(headers: Headers, *, typed: bool) -> bool:

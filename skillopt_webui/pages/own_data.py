@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
-import shutil
 import tempfile
+import zlib
+from contextlib import nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -26,6 +29,7 @@ from skillopt_webui.settings import Settings
 from skillopt_webui.state import State, state_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
+_PACKED = 4
 _KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 FIELDS = ("name", "path", "answer", "scorer", "ratio", "backend")
 BACKENDS = ("local", "openai", "openai_compatible", "claude_chat", "scripted")
@@ -74,8 +78,7 @@ def _data_file(settings: Settings, upload: object, path: str, place: Path) -> Pa
             raise DataError(f"{name}: not a file of items", hint="upload JSON, JSONL, CSV, TSV or Parquet")
         if upload.size is not None and upload.size > settings.max_upload:
             raise DataError(f"{name}: larger than {settings.max_upload // 2**20} MB", hint="name its path instead")
-        with (place / name).open("wb") as stream:
-            shutil.copyfileobj(upload.file, stream)
+        _keep(upload.file, place / name, settings.max_upload)
         return place / name
     if not path:
         return None
@@ -89,6 +92,22 @@ def _data_file(settings: Settings, upload: object, path: str, place: Path) -> Pa
     if not os.path.isfile(real):  # a pipe or a device would be read for ever
         raise DataError(f"{path[:200]}: no such file", hint="name one file of items, or upload it")
     return real
+
+
+def _keep(given: BinaryIO, place: Path, most: int) -> None:
+    """Write an upload down, unpacked; a packed one may hold four times what may be uploaded. Raises `DataError`."""
+    packed = given.read(2) == b"\x1f\x8b"
+    given.seek(0)
+    room = _PACKED * most
+    try:
+        with gzip.open(given) if packed else nullcontext(given) as source, place.open("wb") as stream:
+            while room > 0 and (block := source.read(min(room, 2**20))):
+                room -= stream.write(block)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise DataError(f"{place.name}: cannot be unpacked", hint="upload it as plain text") from None
+    if room <= 0:
+        raise DataError(f"{place.name}: unpacked it is larger than {_PACKED * most // 2**20} MB",
+                        hint="put it into a directory of data and name its path")  # fmt: skip
 
 
 def _made(state: State, given: dict[str, str], file: Path | None) -> Project:

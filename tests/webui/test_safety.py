@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from starlette.routing import Route
@@ -12,6 +14,7 @@ from starlette.testclient import TestClient
 
 from skillopt.core.errors import ConfigError
 from skillopt_webui.guard import COOKIE
+from skillopt_webui.pages.own_data import FIELDS
 from skillopt_webui.server import build
 from skillopt_webui.settings import Settings
 from tests.explain.toy_runs import write_project
@@ -33,7 +36,7 @@ def client():
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "127.0.0.1.evil.example", "a@127.0.0.1",
-                                  "127.0.0.1:x", "", "localhost."])  # fmt: skip
+                                  "127.0.0.1/evil", "127.0.0.1#x", "127.0.0.1:x", "", "localhost."])  # fmt: skip
 def test_another_name_of_this_server_is_refused(client: TestClient, host: str) -> None:
     for address in ("/", "/static/app.css", "/live"):
         assert client.get(address, headers={"host": host}).status_code == 421
@@ -276,6 +279,29 @@ def test_a_secret_in_an_address_is_taken_out_of_it_and_kept_nowhere(tmp_path: Pa
     checked = client.post("/new/check", data={**form, "set": SECRETIVE[0]}, headers={"origin": HERE})
     assert "no page takes a secret" in checked.json()["problem"] and "hunter2xyz" not in checked.text
     assert not (tmp_path / "outputs" / ".launches").exists()
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "/%5Cevil.example/", "///evil.example"])
+def test_taking_the_token_out_of_an_address_leads_to_no_other_server(path: str) -> None:
+    client = client_of(Settings(roots=(RECORDED,)))
+    answer = client.get(f"{HERE}{path}?token=x")
+    assert answer.status_code == 303
+    assert urlsplit(urljoin(HERE, answer.headers["location"])).netloc == "127.0.0.1"
+
+
+def test_a_packed_upload_is_unpacked_so_far_and_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = client_of(Settings(roots=(tmp_path / "outputs",), projects=tmp_path / "projects", max_upload=2**16))
+    lines = "".join(f'{{"question": "{n} + {n}?", "answer": "{2 * n}"}}\n' for n in range(40)).encode()
+    form = {**dict.fromkeys(FIELDS, ""), "name": "packed", "backend": "scripted"}
+    for content, status, says in (
+        (b" " * 2**22, 400, "unpacked it is larger than"), (lines, 200, "as the model will read it"),
+    ):  # fmt: skip
+        answer = send(client, "/new/data", form, files={"file": ("items.jsonl", gzip.compress(content))})
+        assert answer.status_code == status and says in answer.text
+    broken = {"file": ("items.jsonl", gzip.compress(lines)[:-20])}
+    assert "cannot be unpacked" in send(client, "/new/data", {**form, "name": "broken"}, files=broken).text
+    assert [path.name for path in (tmp_path / "projects").iterdir()] == ["packed"]
 
 
 def test_what_a_run_or_a_model_wrote_is_text(tmp_path: Path) -> None:
