@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from skillopt.records.beside.calibration import Calibration
 
 if TYPE_CHECKING:
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.given.items import ItemsLike
-    from skillopt.api.given.request import BudgetLike, ConfigLike
     from skillopt.api.given.scorers import ScorerLike
     from skillopt.api.runs.watching import Observer
     from skillopt.engine.run.given import Interrupt
@@ -50,7 +50,8 @@ def calibrate(
     >>> found.agreement.value, found.noise.value
     (1.0, 0.0)
     """
-    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.request import request
     from skillopt.api.runs.calibration import prepare
     from skillopt.api.runs.running import blocking
     from skillopt.api.runs.watching import observers_of

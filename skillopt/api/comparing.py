@@ -16,9 +16,10 @@ from skillopt.records.reading import Run, open_run
 
 if TYPE_CHECKING:
     from skillopt.api.evaluating import SkillLike
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.given.items import ItemsLike
     from skillopt.api.given.models import ModelLike
-    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.api.given.scorers import ScorerLike
     from skillopt.api.keeping.grid import Grid
     from skillopt.api.runs.watching import Observer
@@ -84,7 +85,7 @@ def compare(
     if skills is not None or targets is not None:
         if runs or named:
             raise DataError("compare takes either finished runs, or skills= and targets=")
-        from skillopt.api.given.request import Arguments
+        from skillopt.api.given.arguments import Arguments
 
         more = {**(overrides or {}), **({"evaluation.repeats": repeats} if repeats is not None else {})}
         asked = Arguments(items=items, scorer=scorer, prompt=prompt, config=config, overrides=more, budget=budget,

@@ -17,8 +17,9 @@ from skillopt.core.skill import Skill
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.given.items import ItemsLike
-    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.core.rollout import Rollout
     from skillopt.engine.evaluate import Evaluated
     from skillopt.engine.run.given import Interrupt
@@ -138,7 +139,7 @@ def _arguments(
     config: ConfigLike, overrides: Mapping[str, object] | None, out: str | Path | None, budget: BudgetLike,
     seed: int | None, repeats: int | None,
 ) -> Arguments:  # fmt: skip
-    from skillopt.api.given.request import Arguments
+    from skillopt.api.given.arguments import Arguments
 
     more = {**(overrides or {}), **({"evaluation.repeats": repeats} if repeats is not None else {})}
     return Arguments(

@@ -86,7 +86,7 @@ def check_items(
     ...
     skillopt.core.errors.ConfigError: no.md: no such file or directory. name the skill
     """
-    from skillopt.api.given.request import Arguments
+    from skillopt.api.given.arguments import Arguments
     from skillopt.api.keeping.check import CheckWish, check_suite
     from skillopt.api.keeping.columns import ProgramSource
     from skillopt.api.keeping.suite import Suite, SuiteFile

@@ -18,9 +18,9 @@ from skillopt.engine.selftest import SelfTest
 from skillopt.engine.selftest import selftest as measure
 
 if TYPE_CHECKING:
+    from skillopt.api.given.forms import ConfigLike
     from skillopt.api.given.items import ItemsLike
     from skillopt.api.given.models import ModelLike
-    from skillopt.api.given.request import ConfigLike
     from skillopt.api.given.scorers import ScorerLike
     from skillopt.api.runs.watching import Observer
 
@@ -65,7 +65,8 @@ def selftest(
     >>> found.n, found.noise
     (18, 0.0)
     """
-    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.request import request
     from skillopt.api.runs.running import blocking
     from skillopt.api.runs.watching import observers_of
 

@@ -14,8 +14,9 @@ from skillopt.core.skill import Skill
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.given.items import ItemsLike
-    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
     from skillopt.api.shown.live import LiveView
     from skillopt.api.shown.result import Result
     from skillopt.engine.run.given import Interrupt
@@ -188,7 +189,7 @@ def _arguments(
     out: str | Path | None, budget: BudgetLike, executor: str | None, gate: str | None, effort: str | None,
     seed: int | None,
 ) -> Arguments:  # fmt: skip
-    from skillopt.api.given.request import Arguments
+    from skillopt.api.given.arguments import Arguments
 
     return Arguments(
         items=items, scorer=scorer, target=target, optimizer=optimizer, skill=skill, prompt=prompt, train=train,

@@ -19,8 +19,8 @@ from skillopt.records.reading import BEST_SKILL
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.given.items import ItemsLike
-    from skillopt.api.given.request import BudgetLike, ConfigLike
     from skillopt.engine.run.given import Interrupt
 
 
@@ -143,7 +143,8 @@ async def _optimize(
 ) -> SeedsResult:
     import asyncio
 
-    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.request import request
     from skillopt.api.runs.seeds import prepare_seeds
     from skillopt.api.runs.watching import observers_of
 

@@ -21,7 +21,8 @@ from skillopt.core.item import SPLITS
 from skillopt.core.skill import Skill
 
 if TYPE_CHECKING:
-    from skillopt.api.given.request import Arguments, BudgetLike, ConfigLike
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.forms import BudgetLike, ConfigLike
     from skillopt.api.shown.result import Result
     from skillopt.engine.run.given import Interrupt
     from skillopt.optimizer.near_misses import ProposedQuery
@@ -223,8 +224,8 @@ async def proposed(asked: TriggerRequest, count: int, interrupt: Interrupt | Non
 
 def _arguments(asked: TriggerRequest, repeats: int, *, placeholder: bool = False) -> Arguments:
     """The request as the configuration of the environment `triggers`."""
+    from skillopt.api.given.arguments import Arguments
     from skillopt.api.given.cut import cut_for
-    from skillopt.api.given.request import Arguments
     from skillopt.envs.data.splits import items_needed
 
     rows = _rows(asked.queries) if not placeholder else _PLACEHOLDER

@@ -258,7 +258,8 @@ def test_half_a_model_is_no_wish_for_the_default_one(role: str, text: str) -> No
 def test_the_target_is_told_the_word_for_a_question_without_an_answer(
     tmp_path: Path, folders: bool, own_words: bool
 ) -> None:
-    from skillopt.api.given.request import Arguments, request
+    from skillopt.api.given.arguments import Arguments
+    from skillopt.api.given.request import request
 
     rows = [
         {"context": f"Ann is {n}.", "question": f"Who is {n}?", "answers": [f"Ann {n}"] if n % 3 else [],

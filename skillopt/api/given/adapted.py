@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillopt.core.json_types import JsonValue
 
 if TYPE_CHECKING:
-    from skillopt.api.given.request import Arguments
+    from skillopt.api.given.arguments import Arguments
 
 
 @dataclass(frozen=True)

@@ -125,3 +125,16 @@ def _is_async(function: Callable[..., object]) -> bool:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def named_model(role: str, text: str) -> tuple[str, str]:
+    """Backend and model of `backend:model` or `backend`. Nothing on either side of a colon is a variable that was
+    empty, and no wish for the default model."""
+    backend, colon, name = (part.strip() for part in text.partition(":"))
+    if not backend or (colon and not name):
+        lacks = "model" if backend else "backend"
+        raise ConfigError(
+            f"{role}={text!r} names no {lacks}",
+            hint="write backend:model, for instance openai:gpt-5.4, or a backend alone for its default model",
+        )
+    return backend, name

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillopt.api.given.adapted import Adapted
+from skillopt.api.given.arguments import Arguments
 from skillopt.api.given.cut import cut_for
 from skillopt.api.given.effort import resolved_with_effort
 from skillopt.api.given.environments import as_environment, held_jsonl, is_environment, with_items, write_items
-from skillopt.api.given.forms import BudgetLike, ConfigLike, caps_of, config_layers
+from skillopt.api.given.forms import caps_of, config_layers
 from skillopt.api.given.given_scorer import read_scorer
 from skillopt.api.given.items import HeldItems, held_items, refuse_few, split_items, template_for
-from skillopt.api.given.models import ModelLike, held_model
+from skillopt.api.given.models import ModelLike, held_model, named_model
 from skillopt.api.given.skills import is_file, skill_of
 from skillopt.api.given.unanswerable import unanswerable_sentence
 from skillopt.config import Config, Resolved, resolve
@@ -48,29 +49,6 @@ if TYPE_CHECKING:
 
 _GATE_KEYS = ("evaluation.gate_rule", "evaluation.use_gate", "train.search")
 _SPLIT_FOLDERS = ("train", "val", "test", "valid_seen", "valid_unseen", "selection")
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What `optimize`, `plan` and `evaluate` have in common."""
-
-    items: object = None
-    train: object = None
-    selection: object = None
-    test: object = None
-    scorer: object = None
-    target: object = None
-    optimizer: object = None
-    skill: object = ""
-    config: ConfigLike = None
-    overrides: Mapping[str, object] = field(default_factory=dict[str, object])
-    prompt: str = ""
-    out: str | Path | None = None
-    budget: BudgetLike = None
-    executor: str | None = None
-    gate: str | None = None
-    effort: str | None = None
-    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -276,7 +254,7 @@ class _Making:
                 backends[role] = held[0]
                 self.says |= {f"model.{role}_backend": HELD, f"model.{role}": held[1]}
             elif model is not None:
-                backend, name = _named_model(role, str(model))
+                backend, name = named_model(role, str(model))
                 self.says[f"model.{role}_backend"] = backend
                 if name:
                     self.says[f"model.{role}"] = name
@@ -303,16 +281,3 @@ class _Making:
                 if raw.name in (path, name) or (raw.name == section == "env" and name == "name"):
                     return raw.value
         return None
-
-
-def _named_model(role: str, text: str) -> tuple[str, str]:
-    """Backend and model of `backend:model` or `backend`. Nothing on either side of a colon is a variable that was
-    empty, and no wish for the default model."""
-    backend, colon, name = (part.strip() for part in text.partition(":"))
-    if not backend or (colon and not name):
-        lacks = "model" if backend else "backend"
-        raise ConfigError(
-            f"{role}={text!r} names no {lacks}",
-            hint="write backend:model, for instance openai:gpt-5.4, or a backend alone for its default model",
-        )
-    return backend, name

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from skillopt.api.given.arguments import Arguments
 from skillopt.api.given.configuring import configuration
-from skillopt.api.given.request import Arguments, Request, request
+from skillopt.api.given.request import Request, request
 from skillopt.api.runs.evaluation import Evaluating, prepare
 from skillopt.config import Config
 from skillopt.core.item import safe_name
