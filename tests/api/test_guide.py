@@ -10,7 +10,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("page", ["docs/guide/python.md", "README.md"])
 def test_the_python_blocks_of_a_page_run(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)

@@ -116,7 +116,6 @@ def test_a_reader_that_goes_away_does_not_end_the_run(project):
     assert (project / "out/summary.json").exists()
 
 
-@pytest.mark.cases(1)
 @pytest.mark.parametrize("door", ["train.py", "eval_only.py"])
 def test_scripts_are_doors_into_the_package(project, door):
     more = ["--skill", "skill.md"] if door == "eval_only.py" else []

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import base64
+import functools
+import importlib
 from typing import Any
 
 from aiohttp import web
-from anthropic._constants import ANTHROPIC_API_VERSION
-from anthropic.types import ImageBlockParam, TextBlockParam, ToolParam, ToolResultBlockParam, ToolUseBlockParam
-from anthropic.types.message_create_params import MessageCreateParamsBase
 
 from .server import KEY, MODEL, Protocol, Refused, Say, Seen, only
 
-# What the installed SDK declares is the API's own schema: nothing else is accepted.
-_BODY = {*MessageCreateParamsBase.__annotations__, "stream"}
 _KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
           408: "timeout_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error",
           529: "overloaded_error"}  # fmt: skip
 
 
+@functools.cache
+def declared(name: str, module: str = "types") -> frozenset[str]:
+    """The fields of one class. What the installed SDK declares is the API's own schema: nothing else is accepted.
+    Its import takes seconds, so it is left to the first server: this module is read at every collection."""
+    return frozenset(getattr(importlib.import_module(f"anthropic.{module}"), name).__annotations__)
+
+
 class MessagesProtocol(Protocol):
     """Anthropic."""
+
+    def __init__(self, refuse: frozenset[str] = frozenset()) -> None:
+        super().__init__(refuse)
+        self._version = importlib.import_module("anthropic._constants").ANTHROPIC_API_VERSION
 
     def accept(self, request: web.Request, body: Any) -> Seen:
         if request.method != "POST" or request.path != "/v1/messages":
             raise Refused(404, "Not Found")
         if request.headers.get("Authorization") != f"Bearer {KEY}" or "x-api-key" in request.headers:
             raise Refused(401, "invalid API key")
-        if request.headers.get("anthropic-version") != ANTHROPIC_API_VERSION:
+        if request.headers.get("anthropic-version") != self._version:
             raise Refused(400, "anthropic-version: header is required")
         for name in body:
-            if name not in _BODY:
+            if name != "stream" and name not in declared("MessageCreateParamsBase", "types.message_create_params"):
                 raise Refused(400, f"{name}: Extra inputs are not permitted")
         for name in self.refuse & set(body.get("output_config", ())):
             raise Refused(400, f"output_config.{name}: this model does not support the {name} parameter.")
@@ -46,7 +54,7 @@ class MessagesProtocol(Protocol):
             only(output["format"], {"type", "schema"}, "output_config.format.")
             seen.schema = output["format"]["schema"]
         for tool in body.get("tools", ()):
-            only(tool, set(ToolParam.__annotations__), "tools.")
+            only(tool, declared("ToolParam"), "tools.")
             seen.tools.append(tool["name"])
         seen.tool_choice = body.get("tool_choice")
         self._turns(body["messages"], seen)
@@ -76,7 +84,7 @@ class MessagesProtocol(Protocol):
             return self._text(block)
         self._marks += "cache_control" in block
         if kind == "image":
-            only(block, set(ImageBlockParam.__annotations__), "image.")
+            only(block, declared("ImageBlockParam"), "image.")
             source = block["source"]
             if source["type"] == "base64":
                 base64.b64decode(source["data"], validate=True)
@@ -84,10 +92,10 @@ class MessagesProtocol(Protocol):
             else:
                 seen.images.append(source["url"])
         elif kind == "tool_result":
-            only(block, set(ToolResultBlockParam.__annotations__), "tool_result.")
+            only(block, declared("ToolResultBlockParam"), "tool_result.")
             seen.tool_results[block["tool_use_id"]] = block.get("content", "")
         elif kind == "tool_use":
-            only(block, set(ToolUseBlockParam.__annotations__), "tool_use.")
+            only(block, declared("ToolUseBlockParam"), "tool_use.")
             if not isinstance(block["input"], dict):
                 raise Refused(400, "tool_use.input: Input should be a valid dictionary")
         else:
@@ -95,7 +103,7 @@ class MessagesProtocol(Protocol):
         return ""
 
     def _text(self, block: Any) -> str:
-        only(block, set(TextBlockParam.__annotations__), "text.")
+        only(block, declared("TextBlockParam"), "text.")
         if not block["text"].strip():
             raise Refused(400, "messages: text content blocks must contain non-whitespace text")
         if "cache_control" in block:
