@@ -133,6 +133,8 @@ _SECRET_NAME = re.compile(r"(?i)(?:key|token|secret|password|passwd|passphrase|c
 
 def redact(text: str, secrets: Collection[str] = ()) -> str:
     """`text` with every given secret (six characters or more) and every key-shaped value replaced by `[redacted]`."""
+    if len(text) < _MIN_SECRET:
+        return text
     text = redact_reply(text, secrets)
     for pattern in LIKELY:
         text = pattern.sub(rf"\g<1>{MARK}", text)

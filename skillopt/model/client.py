@@ -229,7 +229,8 @@ class Client:
     def clean(self, reply: ChatReply) -> ChatReply:
         """The reply without keys. This is what is stored and handed on, so a replay hands on the same."""
         calls = tuple(replace(c, arguments=redact_reply(c.arguments, self._secrets)) for c in reply.tool_calls)
-        return replace(reply, text=redact_reply(reply.text, self._secrets), tool_calls=calls)
+        text = redact_reply(reply.text, self._secrets)
+        return reply if text == reply.text and not calls else replace(reply, text=text, tool_calls=calls)
 
     def cleaned(self, error: ModelError) -> None:
         """Take keys out of an error's words, whichever server spoke them; what ends the run says what to do."""

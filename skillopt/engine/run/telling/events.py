@@ -179,15 +179,16 @@ def _concealed(event: Event, hidden: Sequence[str]) -> Event:
 
 
 def _clean(value: object, hidden: Sequence[str]) -> object:
-    if isinstance(value, Enum) or value is None or isinstance(value, (int, float)):
+    if value is None or isinstance(value, (Enum, int, float)):
         return value
     if isinstance(value, str):
         return redact(value, hidden)
-    if isinstance(value, Mapping):
-        return {k: _clean(v, hidden) for k, v in cast("Mapping[str, object]", value).items()}
     if isinstance(value, (list, tuple)):
         return tuple(_clean(v, hidden) for v in cast("Sequence[object]", value))
+    if isinstance(value, Mapping):
+        return {k: _clean(v, hidden) for k, v in cast("Mapping[str, object]", value).items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [each.name for each in dataclasses.fields(value)]
-        return dataclasses.replace(value, **{name: _clean(getattr(value, name), hidden) for name in names})
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        clean = {name: _clean(field, hidden) for name, field in fields.items()}
+        return value if clean == fields else dataclasses.replace(value, **clean)
     return value

@@ -20,12 +20,17 @@ def encodable_text(text: str) -> str:
 
 
 def encodable(request: ChatRequest) -> ChatRequest:
-    """The request with every text of its messages encodable."""
-    return replace(request, messages=tuple(_message(message) for message in request.messages))
+    """The request with every text of its messages encodable: itself, where all of them are."""
+    messages = tuple(_message(message) for message in request.messages)
+    if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+        return request
+    return replace(request, messages=messages)
 
 
 def _message(message: Message) -> Message:
     if isinstance(message.content, str):
+        if message.content.isascii() and not message.tool_calls:
+            return message
         content: Any = encodable_text(message.content)
     else:
         content = tuple(
