@@ -12,6 +12,7 @@ from skillopt.api.given.scorers import ScorerLike
 from skillopt.api.runs.watching import Observer
 from skillopt.api.shown.paired_table import Measured, PairedTable
 from skillopt.core.json_types import JsonValue
+from skillopt.core.outcome import Missing
 from skillopt.core.skill import Skill
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Evaluation:
     observer_faults: tuple[str, ...] = ()
     """Which observers failed on the way, and what slow ones missed."""
     notices: tuple[str, ...] = ()
-    """What has to be known beside the scores: whether an agent read the skill, for one."""
+    """What has to be known beside the scores: whether an agent read the skill, why attempts have no score."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Everything as JSON values."""
@@ -183,10 +184,21 @@ async def _evaluate(
 
 
 def _notices(done: Mapping[str, Evaluated]) -> tuple[str, ...]:
-    """Of each skill, named where there are several."""
+    """Of each skill, named where there are several: what its evaluation told, and why attempts have no score."""
     return tuple(
-        f"{name}: {text}" if len(done) > 1 else text for name, one in done.items() for text in one.summary.notices
+        f"{name}: {text}" if len(done) > 1 else text
+        for name, one in done.items()
+        for text in (*one.summary.notices, *_missing(one))
     )
+
+
+def _missing(one: Evaluated) -> tuple[str, ...]:
+    """One sentence where attempts could not be measured."""
+    outcomes = [rollout.outcome for part in one.rollouts.values() for rollout in part]
+    errors = [outcome.error for outcome in outcomes if isinstance(outcome, Missing)]
+    if not errors:
+        return ()
+    return (f"{len(errors)} of {len(outcomes)} attempts could not be measured; the first: {errors[0]}",)
 
 
 def _means(rollouts: list[Rollout], metric: Metric) -> Measured:

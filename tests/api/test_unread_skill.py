@@ -39,3 +39,12 @@ def test_compare_says_it_of_each_column_that_had_a_skill(tmp_path: Path) -> None
     first, *rest = str(found).splitlines()
     assert first.startswith("warning: rules: the skill was read in 0 of ")
     assert not any(line.startswith("warning") for line in rest)
+
+
+def test_an_evaluation_says_why_attempts_have_no_score(tmp_path: Path) -> None:
+    def down(answer: str, item: object) -> skillopt.Missing:
+        return skillopt.Missing("the meter is off")
+
+    found = skillopt.evaluate(ITEMS[:12], scorer=down, target="scripted", skills="", out=tmp_path, split="all")
+    assert found.notices == ("12 of 12 attempts could not be measured; the first: the meter is off",)
+    assert "the meter is off" in str(found)

@@ -86,7 +86,7 @@ def call_facts(asked: Asked, roles: Roles) -> Facts:
         names.OPERATION: names.CHAT,
         **roles.facts(end.role, end.model),
         "skillopt.role": end.role,
-        "skillopt.stage": end.stage,
+        "skillopt.stage": str.__str__(end.stage),  # exporters print a member of an enumeration as its name
         **_usage(end.tokens.prompt_tokens, end.tokens.completion_tokens),
     }
     if end.answered_by:
