@@ -97,12 +97,13 @@ def test_the_tree_of_a_run_and_its_figures(tmp_path: Path) -> None:
     assert parents["step", "run"] == len(result.steps)
     agents = [s for s in spans if s.attributes[names.OPERATION] == "invoke_agent"]
     chats = [s for s in spans if s.attributes[names.OPERATION] == "chat"]
+    kinds = {type(s.attributes["skillopt.stage"]) for s in (*agents, *chats)}
+    assert kinds == {str}, "an exporter prints a member of an enumeration as its name"
     told = [e for e in watching.rollouts if not e.replayed]
     assert len(agents) == len(told)
     by_id = {span.context.span_id: span for span in spans}
     for span in agents:  # what the end of a run tries without a stage of its own stands under the run
         stage, above = span.attributes["skillopt.stage"], by_id[span.parent.span_id]
-        assert type(stage) is str, "an exporter prints a member of an enumeration as its name"
         if stage in ("baseline", "rollout", "test"):
             assert above.name == f"invoke_workflow skillopt.{stage}"
     probes = [e for e in watching.calls if e.stage == "probe"]  # type: ignore[attr-defined]
