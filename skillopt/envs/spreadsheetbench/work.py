@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import warnings
+import zipfile
+from functools import lru_cache
 from pathlib import Path
 
 from skillopt.core.json_types import JsonObject, as_number, as_text
@@ -33,14 +36,38 @@ async def check_case(payload: JsonObject, unit: Unit) -> JsonObject:
             ran = await bench.solved(
                 as_text(payload["code"]), Path(as_text(payload["input"])), limits, guarded=unit.guarded
             )
-            if ran.output is None:
-                return {"fault": ran.fault, "trace": ran.trace[:_TRACE_CHARS]}
-            output = ran.output
-            if payload.get("recalculate"):
-                output = await recalculated(output, bench.place, guarded=unit.guarded)
-            return await asyncio.to_thread(compared, output, payload)
+            found: JsonObject = {"fault": ran.fault, "trace": ran.trace[:_TRACE_CHARS]}
+            if ran.output is not None:
+                output = ran.output
+                if payload.get("recalculate"):
+                    output = await recalculated(output, bench.place, guarded=unit.guarded)
+                found = await asyncio.to_thread(compared, output, payload)
+            if found["fault"]:
+                await asyncio.to_thread(refuse_broken, Path(as_text(payload["input"])))
+            return found
         except OSError as error:
             return {"missing": shorten(str(error), 400)}
+
+
+def refuse_broken(given: Path) -> None:
+    """Raises `OSError` for an input that no program could have read: then what went wrong is not the program's."""
+    _readable(str(given), given.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _readable(path: str, _mtime: int) -> None:
+    import openpyxl
+
+    try:
+        with zipfile.ZipFile(path) as packed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if (part := packed.testzip()) is not None:
+                raise OSError(f"its part {part} is damaged")
+            openpyxl.load_workbook(path, read_only=True).close()
+    except Exception as error:
+        raise OSError(
+            f"{Path(path).name}: is no workbook ({type(error).__name__}: {shorten(str(error), 120)})"
+        ) from error
 
 
 def compared(output: Path, payload: JsonObject) -> JsonObject:

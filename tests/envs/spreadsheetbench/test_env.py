@@ -163,7 +163,7 @@ async def test_a_resumed_item_runs_nothing_again(root: Path, monkeypatch: pytest
     journal.close()
 
 
-@pytest.mark.parametrize("name", ["1_t{}_input.xlsx", "1_t{}_answer.xlsx", "2_t{}_answer.xlsx"])
+@pytest.mark.parametrize("name", ["1_t{}_input.xlsx", "1_t{}_answer.xlsx", "2_t{}_input.xlsx", "2_t{}_answer.xlsx"])
 async def test_a_broken_workbook_is_missing(root: Path, name: str) -> None:
     env = env_of(root)
     item = first_item(env)
