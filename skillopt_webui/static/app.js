@@ -11,8 +11,10 @@ document.getElementById("theme")?.addEventListener("click", () => {
   localStorage.setItem("theme", dark ? "light" : "dark");
 });
 
-// Put fresh copies in the place of every element that is live; what is open stays open, and what was
-// typed and the focus stay where they are.
+// What a field held before anybody typed or chose.
+const given = (f) => f.options ? ([...f.options].find((o) => o.defaultSelected) ?? f.options[0])?.value ?? "" : f.defaultValue;
+// Put fresh copies in the place of every element that is live; what is open stays open, and what was typed and the focus
+// stay where they are.
 function swap(fresh) {
   for (const old of document.querySelectorAll("[data-live][id]")) {
     const made = fresh.getElementById(old.id);
@@ -21,7 +23,7 @@ function swap(fresh) {
     const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
     const [were, are] = [old, made].map((e) => [...e.querySelectorAll("input:not([type=hidden], [type=radio]), select, textarea")]);
     const at = were.indexOf(document.activeElement), same = were.every((f, n) => f.name === are[n]?.name);
-    if (same) were.forEach((f, n) => { if (f.value !== (f.defaultValue ?? "")) are[n].value = f.value; });
+    if (same) were.forEach((f, n) => { if (f.value !== given(f)) are[n].value = f.value; });
     made.querySelectorAll("details[id]").forEach((d) => { if (open.has(d.id)) d.open = true; });
     old.replaceWith(made);
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
