@@ -164,6 +164,10 @@ def test_init_says_what_it_chose_and_shows_one_prompt_with_its_gold(run, tmp_pat
          "'ads; bug' is several labels joined", ""),
         ([{"prompt": f"def f{n}(x):", "answer": f"    return x + {n}", "entry_point": "f", "test": f"assert f{n}(1)"}
           for n in range(30)], "", "the items bring tests (test, entry_point)"),
+        ([{"prompt": f"q{n}", "expected_output": f"a{n}", "expectations": [f"says a{n}"]} for n in range(30)],
+         "expectations (its name says an answer)", ""),
+        ([{"prompt": f"q{n}", "expected_output": f"a{n}", "assertions": [f"says a{n}"]} for n in range(30)],
+         "every item says in 'assertions' what is expected", ""),
         ([{"question": f"q{n}", "answer": f"1.{100 + n},50"} for n in range(30)], "decimal comma", ""),
     ],
 )  # fmt: skip
@@ -266,3 +270,13 @@ def test_the_only_field_whose_values_come_back_is_the_answer_and_two_such_are_as
         items(tmp_path / "two.jsonl", [row | {name: values[n % len(values)]} for n, row in enumerate(rows)])
         with pytest.raises(DataError, match="no field that looks like the right answer"):
             make_project(ProjectRequest(tmp_path / "two", tmp_path / "two.jsonl", backend="scripted"))
+
+
+def test_the_evals_of_a_skill_are_told_and_go_to_no_agent(run, tmp_path):
+    (tmp_path / "boxes/evals").mkdir(parents=True)
+    (tmp_path / "boxes/SKILL.md").write_text("---\nname: boxes\ndescription: Use for boxes.\n---\n# Boxes\n")
+    (tmp_path / "boxes/evals/evals.json").write_text("{}")
+    made = run("init", "made", "--skill", "boxes", "--backend", "scripted")
+    assert made.returncode == 0, made.stderr
+    assert "samples about dates" in made.stdout + made.stderr and "boxes/evals/evals.json" in made.stdout + made.stderr
+    assert not (tmp_path / "made/skill/evals").exists() and (tmp_path / "made/skill/SKILL.md").is_file()

@@ -27,7 +27,8 @@ LIKELY = ("answer", "answers", "label", "target", "output", "category", "class",
 _NEVER_SHOWN = re.compile(
     r"(?:.*_)?(?:answers?|solutions?|gold|golds|labels?|targets?|rationales?|explanations?|reasoning|cot|chain_of_thought|"
     r"completions?|responses?|expected(?:_\w+)?|ground_truth|supporting_facts|evidence|answer_\w+|is_impossible|outputs?|"
-    r"gold(?:en)?_\w+|(?:is_)?correct(?:_\w+)?|derivations?|hints?(?:_text)?|thoughts?|worked_\w+)"
+    r"gold(?:en)?_\w+|(?:is_)?correct(?:_\w+)?|derivations?|hints?(?:_text)?|thoughts?|worked_\w+|"
+    r"expectations?|assertions?|rubrics?)"
 )
 _IDENTIFIERS = re.compile(r"id|ids|uid|uuid|guid|key|idx|index|.*_(?:id|ids|idx|index|uid|uuid|guid|url|hash)")
 _ABOUT = re.compile(

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, cast
 
 from skillopt.api.project.fields import Fields, Undecided
-from skillopt.api.project.several import said_of_joined, said_of_several, tests_of
+from skillopt.api.project.several import said_of_joined, said_of_several, statements_of, tests_of
 from skillopt.core.errors import SkillOptError
 from skillopt.core.item import Item
 from skillopt.envs.data.fields import shown_value, value_at
@@ -56,6 +56,11 @@ def judging_of(path: str | Path, rows: Sequence[Mapping[str, Any]], fields: Fiel
         return _objects([cast("Mapping[str, Any]", value) for value in known])
     if fields.choices and (found := _choices(rows, fields)):
         return found
+    if stated := statements_of(rows):
+        return Judging(
+            {"name": "rubric", "criteria_field": stated},
+            f"every item says in {stated!r} what is expected: one verdict of the judge (model.judge) for each",
+        )
     flat = [text.strip() for texts in golds for text in texts]
     if tests := tests_of(rows, flat):
         raise Undecided(

@@ -35,6 +35,10 @@ GATE_KEYS = ("evaluation.gate_trial_items", "evaluation.gate_credit", "evaluatio
 """What a preset says of the gate besides its rule."""
 
 
+_EVALS = "evals/"
+"""The directory of skill-creator's evals: it holds right answers, so it is no part of what an agent gets."""
+
+
 @dataclass(frozen=True)
 class Project:
     """What was made: files in their order, items by split, and what the data warn of."""
@@ -87,7 +91,7 @@ def make_project(asked: ProjectRequest) -> Project:
         train=len(splits.train),
         selection=len(splits.selection),
         test=len(splits.test),
-        warnings=tuple(str(text) for text in splits.manifest.get("warnings", ())),
+        warnings=(*_told(asked), *(str(text) for text in splits.manifest.get("warnings", ()))),
         cut=f"{source.ratio}: {source.why}" if source.why else "",
         said=source.said,
         prompt=env.task_text(splits.train[0]),
@@ -119,6 +123,15 @@ def _rules(asked: ProjectRequest) -> str:
     return " ".join(f"{folder}/**=body" for folder in ("references", "scripts") if folder in folders)
 
 
+def _told(asked: ProjectRequest) -> list[str]:
+    """What is said of a skill that came without items, and of the evals in its directory."""
+    if asked.skill is None or asked.data is not None:
+        return []
+    evals = asked.skill / _EVALS / "evals.json"
+    own = f"--data {evals}, which lies there" if evals.is_file() else "--data FILE"
+    return [f"the items are samples about dates, not this skill's: give {own}"]
+
+
 def _own_skill(asked: ProjectRequest) -> dict[str, File | None]:
     """The files of the skill to start from, below the project; None for the scaffold's. Raises `DataError`."""
     if asked.skill is None:
@@ -129,7 +142,7 @@ def _own_skill(asked: ProjectRequest) -> dict[str, File | None]:
         SKILL_FILE: File(read_skill(asked.skill / SKILL_FILE).text.encode()),
         **read_skill_files(asked.skill).files,
     }
-    return {f"skill/{name}": file for name, file in whole.items()}
+    return {f"skill/{name}": file for name, file in whole.items() if not name.startswith(_EVALS)}
 
 
 def _own_module(asked: ProjectRequest) -> list[str]:

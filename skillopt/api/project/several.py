@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillopt.core.json_types import JsonValue, as_array
+
 _TESTS = ("test", "tests", "test_list", "test_code", "test_cases", "unit_tests", "entry_point")
 _PROGRAM = re.compile(
     r"(?m)^\s*(?:return|def|import|from|class|for|while|if|print|let|const|var|function)\b.*[\w)\]:;{]"
@@ -51,3 +53,20 @@ def tests_of(rows: Sequence[Mapping[str, Any]], golds: Sequence[str]) -> list[st
     """The fields with tests of items whose right answers are programs; none where they are not."""
     programs = sum(bool(_PROGRAM.search(text)) for text in golds)
     return [name for name in _TESTS if any(name in row for row in rows)] if programs * 2 > len(golds) else []
+
+
+def statements_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The field in which every item lists what is expected of an answer, as skill-creator's evals do; else blank.
+
+    >>> statements_of([{"prompt": "Hi", "expectations": ["greets"]}])
+    'expectations'
+    """
+    for name in ("expectations", "assertions"):
+        values: list[object] = [row.get(name) for row in rows]
+        if values and all(_texts(as_array(value)) for value in values):
+            return name
+    return ""
+
+
+def _texts(values: Sequence[JsonValue]) -> bool:
+    return bool(values) and all(isinstance(one, str) and bool(one.strip()) for one in values)
