@@ -62,7 +62,11 @@ class TwoNodes:
     def _start(self, env: Mapping[str, str], *arguments: str) -> None:
         command = [str(Path(sys.executable).parent / "ray"), "start", "--num-cpus=1", "--disable-usage-stats",
                    "--object-store-memory=80000000", *arguments]  # fmt: skip
-        done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=_START_S, check=False)
+        try:
+            done = subprocess.run(command, env=dict(env), capture_output=True, text=True, timeout=_START_S, check=False)
+        except subprocess.TimeoutExpired:
+            self.stop()  # what it has begun by now would stay
+            raise
         if done.returncode:
             self.stop()
             raise RuntimeError(f"ray start failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
