@@ -68,6 +68,8 @@ class Guard:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
+            else:  # no page speaks over a websocket
+                await send({"type": "websocket.close", "code": 1008})
             return
         request = Request(scope)
         cookie = self._session(request)

@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from skillopt.core.errors import ConfigError
 from skillopt_webui.guard import COOKIE
@@ -279,6 +280,12 @@ def test_a_secret_in_an_address_is_taken_out_of_it_and_kept_nowhere(tmp_path: Pa
     checked = client.post("/new/check", data={**form, "set": SECRETIVE[0]}, headers={"origin": HERE})
     assert "no page takes a secret" in checked.json()["problem"] and "hunter2xyz" not in checked.text
     assert not (tmp_path / "outputs" / ".launches").exists()
+
+
+@pytest.mark.parametrize("address", ["/", "/live", "/launch"])
+def test_a_websocket_is_refused(client: TestClient, address: str) -> None:
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(address):
+        pass
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/%5Cevil.example/", "///evil.example"])
