@@ -200,7 +200,7 @@ def test_variables_and_defaults_of_other_files_are_read(tmp_path: Path, named: s
     assert row["assert"] == [{"type": "equals", "value": "seven-8"}]
 
 
-RECORDED = Path(__file__).parents[1] / "recorded/promptfoo"
+RECORDED = Path(__file__).with_name("promptfoo")
 
 
 @pytest.mark.parametrize("name", ["several", "sets", "table", "parts"])
