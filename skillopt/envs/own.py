@@ -31,6 +31,8 @@ def load_class(name: str) -> object:
             found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         hint = f"run the command beside {module.partition('.')[0]}, or name the file: path/to/it.py:Class"
+        if not f"{module}.".startswith(f"{error.name}."):  # the module is there; what it imports is not
+            hint = f"install what {module} imports, or correct the import"
         raise ConfigError(f"env.name={name}: no module {error.name!r}", hint=hint) from error
     except Exception as error:  # the user's own code may raise anything
         raise ConfigError(f"env.name={name}: its import raised {type(error).__name__}: {error}") from error

@@ -110,6 +110,9 @@ def test_a_lone_file_and_what_is_wrong_with_a_place(copied: Path, tmp_path: Path
     }.items():
         with pytest.raises(ConfigError, match=said):
             loaded(place)
+    (tmp_path / "needs.py").write_text("import absent_library\n")
+    with pytest.raises(ConfigError, match=r"absent_library.*install what needs imports"):
+        loaded("needs:MyEnv")
     edit(copied / "rollout.py", "SYSTEM = ", "1 / 0\nSYSTEM = ")
     with pytest.raises(ConfigError, match="raised ZeroDivisionError"):
         loaded()
