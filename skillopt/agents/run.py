@@ -58,7 +58,9 @@ class AgentRun:
     def __init__(self, owner: Owner, asked: AgentRequest) -> None:
         self._owner, self._asked = owner, asked
         self._deadline = Deadline(asked.deadline_s)
-        self._passage = Passage(owner.limiter, owner.breaker, priority=asked.priority, blameless=(ProgramLost,))
+        self._passage = Passage(
+            owner.limiter, owner.breaker, request=asked.key, priority=asked.priority, blameless=(ProgramLost,)
+        )
         self._tries = 0
         self._began = False
         """Whether the program of the current try was started."""

@@ -56,7 +56,7 @@ class Call:
         self._cap = request.max_completion_tokens if limit is None else min(request.max_completion_tokens, limit)
         self._highest_cap = RAISED_CAP_LIMIT if limit is None else min(limit, RAISED_CAP_LIMIT)
         self._prompt_bound = prompt_bound(request.messages) + sum(bound(str(tool)) for tool in request.tools)
-        self._route = client.route(request, self._prompt_bound)
+        self._route = client.route(request, key, self._prompt_bound)
         self._raised = False
         self._capped: ChatReply | None = None
         self._emptied = False

@@ -211,13 +211,13 @@ class Client:
             self._on_call(Answered(entry, request.messages, request.rollout))
         return reply_from_json(entry.value)
 
-    def route(self, request: ChatRequest, tokens: int) -> Straight | Route:
-        """A call's way to the endpoint, or to one of several. `tokens` is the expected number."""
+    def route(self, request: ChatRequest, key: str, tokens: int) -> Straight | Route:
+        """A call's way to the endpoint, or to one of several. `key` is the request's, `tokens` the expected number."""
         lanes = self.lanes
         if len(lanes.every) == 1:
-            return Straight(lanes.every[0], priority=request.priority, tokens=tokens)
+            return Straight(lanes.every[0], request=key, priority=request.priority, tokens=tokens)
         system = [str(m.content) for m in request.messages if m.role == "system"] or [str(request.messages[0].content)]
-        return Route(lanes, prefix_of(system), priority=request.priority, tokens=tokens)
+        return Route(lanes, prefix_of(system), request=key, priority=request.priority, tokens=tokens)
 
     def watch(self, request: ChatRequest, reply: ChatReply, endpoint: str = "") -> None:
         """Tell, once per endpoint, what a reply says about its server."""

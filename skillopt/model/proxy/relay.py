@@ -78,10 +78,10 @@ class Relay:
         """The answer, or the server's own refusal. Raises `Torn`."""
         try:
             if self.asked.dialect == "free":
-                await self._made()
+                await self._made("")
             else:
                 key = self.unit.call_key(self.request.path, self.body)
-                entry = await self.journal.once(key, self._made, label="a call of an agent program")
+                entry = await self.journal.once(key, lambda: self._made(key), label="a call of an agent program")
                 if isinstance(entry, Entry) and not entry.fresh:
                     return self._from_journal(entry.value)
         except StopRun as error:
@@ -108,12 +108,12 @@ class Relay:
             return web.Response(status=status, headers=headers, body=body)
         return refusal(502 if isinstance(error, TransientModelError) else 403, str(error))
 
-    async def _made(self) -> Recorded:
+    async def _made(self, key: str) -> Recorded:
         """The call, by the ways of every call of the run."""
         unit = self.unit
         deadline = Deadline(unit.seconds)
         tokens = self.asked.prompt_tokens + self.asked.completion_tokens
-        passage = Passage(self.limiter, self.breaker, priority=unit.priority, tokens=tokens)
+        passage = Passage(self.limiter, self.breaker, request=key, priority=unit.priority, tokens=tokens)
 
         async def attempt() -> Recorded:
             return await passage.attempt(lambda: deadline.run(self._sent()), used=_taken)

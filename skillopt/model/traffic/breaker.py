@@ -3,9 +3,10 @@ whole data set.
 
 It counts calls that were lost (their own retries included), by the text of the failure with numbers and identifiers
 taken out. Reaching the limit for one text without a healthy answer in between opens the circuit, for good: a run is
-started again, not an endpoint. Answers in between, of whichever call, reset the count. While attempts fail in a row,
-calls that have not been sent yet wait for the fate of those that have: a dead endpoint costs a few calls their
-attempts, not every call of the run its first one.
+started again, not an endpoint. Answers in between, of whichever call, reset the count. A request that failed while
+others were answered is remembered as at fault itself: ten such items at the end of a split are no outage. While
+attempts fail in a row, calls that have not been sent yet wait for the fate of those that have: a dead endpoint costs a
+few calls their attempts, not every call of the run its first one.
 
 An endpoint that has answered this run before is waited for instead (see `outage`), and given up after a while.
 """
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Callable
 
 from skillopt.core.errors import CircuitOpen, ModelError, TransientModelError
@@ -51,7 +51,10 @@ class Breaker:
         self._recovered = recovered
         self.outage: Outage | None = None
         self._known = False
-        self._lost: Counter[str] = Counter()
+        self._lost: dict[str, set[object]] = {}
+        """By the text of the failure, the requests that were lost with it since the last healthy answer."""
+        self._at_fault: set[str] = set()
+        """Requests that were lost while the endpoint answered others."""
         self._reason = ""
         self._failing = 0
         self._gone = 0
@@ -111,26 +114,31 @@ class Breaker:
         if self.outage is not None:
             self.outage.released(call)
 
-    def failed(self, call: object, error: ModelError) -> None:
-        """One attempt failed; the call may yet succeed. Raises `CircuitOpen` when an outage has taken too long."""
+    def at_fault(self, request: str, *, when_failed: int | None) -> bool:
+        """Whether the request's failures are its own: others were answered since it failed first, or before."""
+        return request in self._at_fault or (when_failed is not None and when_failed < self._answers)
+
+    def failed(self, call: object, error: ModelError, *, own: bool = False) -> None:
+        """One attempt failed; the call may yet succeed. `own`: it is at fault itself. Raises `CircuitOpen` when an
+        outage has taken too long."""
         self._failing += 1
         if self.outage is not None:
             if self.outage.failed(call) and self.outage.over:
                 self._give_up()
             self._notify()
-        elif not _is_refusal(error):
+        elif not own and not _is_refusal(error):
             self._failed.add(call)
             self._gone += _is_unreachable(error)
             if self._waits and max(self._gone, len(self._failed)) >= self.limit:
                 self._goes_down(error)
 
-    def forgives(self, error: ModelError, *, when_sent: int | None, when_failed: int | None) -> bool:
+    def forgives(self, error: ModelError, *, when_sent: int | None, own: bool) -> bool:
         """Whether a call that has used up its attempts may try again once the endpoint is back: it is down, or nobody
-        is there since the call failed first, or none of many calls was answered since this one was sent. `when_sent`
-        and `when_failed` are `answers` at those times."""
-        gone = _is_unreachable(error) and when_failed == self._answers
+        is there since the call failed first, or none of many calls was answered since this one was sent. `when_sent` is
+        `answers` at that time."""
         hangs = self._under_way >= self.limit and when_sent == self._answers
-        if self.outage is None and self._waits and (gone or hangs):
+        gone = _is_unreachable(error) and when_sent is not None
+        if self.outage is None and self._waits and not own and (gone or hangs):
             self._goes_down(error)
         return self.outage is not None
 
@@ -147,11 +155,14 @@ class Breaker:
             self._recovered()
         self._notify()
 
-    def lost(self, error: ModelError) -> None:
+    def lost(self, error: ModelError, *, request: str = "", own: bool = False) -> None:
         """A call was lost after all its attempts. Raises `CircuitOpen` when it was one too many."""
-        kind = normalised(error.message)
-        self._lost[kind] += 1
-        if self._lost[kind] < self.limit:
+        if own:
+            self._at_fault |= {request} if request else set()
+            return
+        alike = self._lost.setdefault(normalised(error.message), set())
+        alike.add(request or object())
+        if len(alike) < self.limit:
             return
         if self.outage is None and self._waits:
             self._goes_down(error)

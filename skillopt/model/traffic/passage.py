@@ -22,20 +22,22 @@ class Down(Exception):
 
 
 class Passage:
-    """See the module. `tokens` is the expected number, for a limit per minute; faults of the classes `blameless` are
-    not the endpoint's. A call that `moves` does not wait for an endpoint that is down: `attempt` raises `Down`."""
+    """See the module. `request` is what is asked, the same each time it is asked; `tokens` the expected number, for a
+    limit per minute; faults of the classes `blameless` are not the endpoint's. A call that `moves` does not wait for an
+    endpoint that is down: `attempt` raises `Down`."""
 
     def __init__(
         self,
         limiter: Limiter,
         breaker: Breaker,
         *,
+        request: str = "",
         priority: int = 0,
         tokens: int = 0,
         blameless: tuple[type[Exception], ...] = (),
         moves: bool = False,
     ) -> None:
-        self._limiter, self._breaker = limiter, breaker
+        self._limiter, self._breaker, self._request = limiter, breaker, request
         self._priority, self._tokens, self._blameless = priority, tokens, blameless
         self._moves = moves
         self._admitted = False
@@ -45,7 +47,6 @@ class Passage:
     async def persist(self, tries: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         """`tries` until it returns, fails for good, or is lost while the endpoint answers others. Raises `CircuitOpen`
         when the endpoint is given up."""
-        breaker = self._breaker
         try:
             while True:
                 self.begin()
@@ -53,7 +54,7 @@ class Passage:
                     return await tries()
                 except (TransientModelError, DeadlineExceeded) as error:
                     if not self.forgiven(error):
-                        breaker.lost(error)
+                        self.lost(error)
                         raise
                     deadline.restart()
         finally:
@@ -65,7 +66,15 @@ class Passage:
 
     def forgiven(self, error: ModelError) -> bool:
         """Whether the call that has used up its attempts may have them again: its endpoint is down."""
-        return self._breaker.forgives(error, when_sent=self._heard_when_sent, when_failed=self._heard_when_failed)
+        return self._breaker.forgives(error, when_sent=self._heard_when_sent, own=self._at_fault)
+
+    def lost(self, error: ModelError) -> None:
+        """The call is given up. Raises `CircuitOpen` when it was one too many."""
+        self._breaker.lost(error, request=self._request, own=self._at_fault)
+
+    @property
+    def _at_fault(self) -> bool:
+        return self._breaker.at_fault(self._request, when_failed=self._heard_when_failed)
 
     def leave(self) -> None:
         """The call is over."""
@@ -80,9 +89,9 @@ class Passage:
             if not breaker.may_try and self._moves:
                 raise Down
             if breaker.may_try:
-                async with self._limiter.place(
-                    priority=self._priority, tokens=self._tokens, again=self._admitted
-                ) as place:
+                # In an outage those go first that have not failed: what is at fault itself cannot end it.
+                first = self._admitted == (breaker.outage is None)
+                async with self._limiter.place(priority=self._priority, tokens=self._tokens, again=first) as place:
                     breaker.check()
                     if breaker.admit(self, again=self._admitted):
                         self._admitted = True
@@ -105,7 +114,7 @@ class Passage:
                 self._heard_when_failed = breaker.answers
             if isinstance(error, TransientModelError) and error.overloaded:
                 place.overloaded(error.retry_after)
-            breaker.failed(self, error)
+            breaker.failed(self, error, own=self._at_fault)
             raise
         except BaseException:
             breaker.dropped(self)

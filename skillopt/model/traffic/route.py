@@ -25,9 +25,9 @@ _OWN_FAULT = ("key", "forbidden", "credit", "model", "address", "moved", "certif
 class Straight:
     """The way to the one endpoint that there is."""
 
-    def __init__(self, lane: Lane, *, priority: int = 0, tokens: int = 0) -> None:
+    def __init__(self, lane: Lane, *, request: str = "", priority: int = 0, tokens: int = 0) -> None:
         self.lane = lane
-        self._passage = Passage(lane.limiter, lane.breaker, priority=priority, tokens=tokens)
+        self._passage = Passage(lane.limiter, lane.breaker, request=request, priority=priority, tokens=tokens)
 
     async def persist(self, tries: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         """As `Passage.persist`."""
@@ -39,10 +39,11 @@ class Straight:
 
 
 class Route:
-    """See the module. `prefix` stands for the beginning of the prompt; `tokens` is the expected number."""
+    """See the module. `prefix` stands for the beginning of the prompt; `request` and `tokens` as in `Passage`."""
 
-    def __init__(self, lanes: Lanes, prefix: str, *, priority: int = 0, tokens: int = 0) -> None:
-        self._lanes, self._prefix, self._priority, self._tokens = lanes, prefix, priority, tokens
+    def __init__(self, lanes: Lanes, prefix: str, *, request: str = "", priority: int = 0, tokens: int = 0) -> None:
+        self._lanes, self._prefix = lanes, prefix
+        self._request, self._priority, self._tokens = request, priority, tokens
         self._passages: dict[Lane, Passage] = {}
         self._failed: set[Lane] = set()
         self.lane = lanes.choose(prefix, ()) or lanes.open[0]
@@ -77,7 +78,7 @@ class Route:
 
     def _lost(self, error: TransientModelError | DeadlineExceeded) -> None:
         try:
-            self.lane.breaker.lost(error)
+            self._passage(self.lane).lost(error)
         except CircuitOpen as opened:
             if not self._closes(opened):
                 raise
@@ -119,7 +120,14 @@ class Route:
     def _passage(self, lane: Lane) -> Passage:
         found = self._passages.get(lane)
         if found is None:
-            found = Passage(lane.limiter, lane.breaker, priority=self._priority, tokens=self._tokens, moves=True)
+            found = Passage(
+                lane.limiter,
+                lane.breaker,
+                request=self._request,
+                priority=self._priority,
+                tokens=self._tokens,
+                moves=True,
+            )
             found.begin()
             self._passages[lane] = found
         return found

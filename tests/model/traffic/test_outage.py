@@ -128,6 +128,47 @@ async def test_a_poisoned_call_is_lost_while_others_are_answered(waiting):
     assert not r.told
 
 
+@pytest.mark.parametrize(
+    "fault", [TransientModelError("500: cannot answer this"), GONE], ids=["answers 500", "hangs up"]
+)
+async def test_many_poisoned_calls_that_are_tried_again_at_the_end_are_no_outage(waiting, fault):
+    """What is missing at the end of a split is asked again when nothing else is: its failures are its own."""
+    provider = Provider()
+
+    def answer(request):
+        poisoned = "poison" in request.messages[-1].content
+        return TransientModelError("500: cannot answer this") if poisoned else provider(request)
+
+    r = waiting(answer, width=4, latency_s=0.002)
+    asked = [f"{'poison' if i % 3 == 0 else 'q'}{i}" for i in range(45)] + [f"q{i}" for i in range(100, 130)]
+    first = await asyncio.gather(*(r.chat(one) for one in asked), return_exceptions=True)
+    poison = [one for one in asked if one.startswith("poison")]
+    assert [type(found) for found in first if isinstance(found, Exception)] == [TransientModelError] * len(poison)
+    again = await asyncio.gather(*(r.chat(one) for one in poison for _ in range(2)), return_exceptions=True)
+    assert {type(found) for found in again} == {TransientModelError}
+    assert not r.told
+    assert (await r.chat("after")).text == "fine"
+    provider.fault = GONE
+    call = asyncio.ensure_future(r.chat("a good one"))
+    await down(r)
+    provider.fault = "fine"
+    assert (await call).text == "fine", "an outage is noticed as before"
+
+
+async def test_calls_that_have_not_failed_try_first_in_an_outage(waiting):
+    """Forty calls that nobody answers look like an outage; the good ones behind them are answered all the same."""
+    provider = Provider()
+    r = waiting(lambda request: GONE if "poison" in request.messages[-1].content else provider(request), width=4)
+    await r.chat("before")
+    poison = [asyncio.ensure_future(r.chat(f"poison{i}")) for i in range(40)]
+    await down(r)
+    good = await asyncio.gather(*(r.chat(f"q{i}") for i in range(20)))
+    assert [reply.text for reply in good] == ["fine"] * 20
+    for one in poison:
+        one.cancel()
+    await asyncio.gather(*poison, return_exceptions=True)
+
+
 async def test_silence_of_many_calls_is_an_outage_of_one_is_not(waiting):
     provider = Provider()
     hang = 0.0
