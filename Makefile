@@ -1,6 +1,7 @@
 # Every target does its own set-up, once (a stamp file in the virtual environment remembers it).
 #   make demo    train a skill with the embedded model: no key, no GPU
-#   make test    everything that must hold before a commit
+#   make test    the tests, every claim of them, and lint
+#   make types   pyright --strict on the package: two minutes of one core, so it is no part of `make test`; CI runs both
 #   make test-thorough   the same claims with every mechanism, width and case: the rest of what CI runs
 #   make test-slow   the long campaigns of which `make test` runs a sample: many kills, many seeds, many examples
 #   make test-ray    the proofs of `executor.kind: ray` on a cluster of two nodes
@@ -10,8 +11,8 @@
 
 VENV ?= .venv
 PYTHON ?= python3
-# Work stealing: the files take very different times.
-PYTEST_ARGS ?= -n 2 --dist worksteal
+# Work stealing: the files take very different times. Three workers keep two cores busy: many tests wait for a child.
+PYTEST_ARGS ?= -n 3 --dist worksteal
 BIN := $(VENV)/bin
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -38,9 +39,7 @@ demo: $(DEMO_STAMP)
 	$(BIN)/python scripts/make_demo_data.py
 	$(BIN)/skillopt train --config configs/demo/default.yaml
 
-# The type checker needs one core, so it runs beside the first tests.
-test: lint imports model
-	@$(MAKE) --no-print-directory -j 2 types unit
+test: lint imports model unit
 
 lint: $(DEV_STAMP)
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ import pytest
 
 from skillopt.api import datasets as api
 from skillopt.api.datasets import Request
-from skillopt.core.errors import ConfigError
+from skillopt.core.errors import DataError
 from skillopt.envs.alfworld import sample
 from skillopt.envs.alfworld.game import GameEpisode
 
@@ -25,9 +25,10 @@ def test_a_task_says_which_game_it_is_and_what_comes_next() -> None:
     assert sample.next_action("## Task\n\nput a tank in shelf.\n\nStep 1 of at most 8.") is None
 
 
-def test_the_real_games_are_fetched_by_their_own_program() -> None:
-    with pytest.raises(ConfigError, match="own program") as caught:
-        api.get("alfworld", Request())
+def test_the_real_games_are_fetched_by_their_own_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "none"))
+    with pytest.raises(DataError, match="own program") as caught:
+        api.get("alfworld", Request(output=tmp_path / "split"))
     assert "alfworld-download" in caught.value.hint
 
 
