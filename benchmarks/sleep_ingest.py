@@ -49,6 +49,7 @@ def main() -> None:
                 f"{name}: {time.perf_counter() - wall:.1f} s, {time.process_time() - cpu:.1f} s CPU, "
                 f"{seen.report.opened} opened, {len(seen.clusters)} clusters, peak {peak:.0f} MB"
             )
+            del seen  # a night looks once: the peak of the second look must not hold the first one
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ _LABELLED = re.compile(
 )
 """Stands in every text in which a pattern finds a value by its label; most texts have none of it, and are quick."""
 _LABEL_WORDS = (
-    "key", "token", "secret", "pass", "pwd", "auth", "sig", "hmac", "cred", "dsn", "sess", "sid", "jwt", "csrf", "xsrf",
-    "__host", "__sec", "_pat", "pin", "bearer", "basic", "cookie",
+    "key", "token", "secret", "passw", "passp", "passc", "_pass", "pwd", "auth", "sig", "hmac", "cred", "dsn", "sess",
+    "sid", "jwt", "csrf", "xsrf", "__host", "__sec", "_pat", "pin", "bearer", "basic", "cookie",
     "webhook", "://", "putty", "-u", "=", "%26", "u0026", "hooks.slack",
 )  # fmt: skip
 """One of them stands in every text that `_LABELLED` finds anything in."""
@@ -137,4 +137,11 @@ def _homeless(text: str, home: str) -> str:
 
 
 def _home() -> str:
+    return _home_of(os.environ.get("HOME"))
+
+
+@functools.lru_cache(maxsize=8)
+def _home_of(said: str | None) -> str:
+    """The user's home directory; `said` is the variable that moves it."""
+    del said
     return os.path.expanduser("~").rstrip("/\\")

@@ -20,16 +20,13 @@ _MAX_CHARS = 400_000
 
 def runs_of(text: str) -> Iterator[int]:
     """One number for each run of eight words, in order; none for a shorter text."""
-    window: list[int] = []
+    numbers = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words_of(text[:_MAX_CHARS])]
     value = 0
-    for position, word in enumerate(words_of(text[:_MAX_CHARS])):
-        number = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+    for number in numbers[: RUN - 1]:
         value = (value * _BASE + number) % _MODULUS
-        window.append(number)
-        if position >= RUN:
-            value = (value - window[position - RUN] * _LEAVING) % _MODULUS
-        if position >= RUN - 1:
-            yield value
+    for number, left in zip(numbers[RUN - 1 :], [0, *numbers], strict=False):
+        value = (value * _BASE + number - left * _LEAVING) % _MODULUS
+        yield value
 
 
 def copied_from(text: str, runs: frozenset[int]) -> bool:
